@@ -1,0 +1,123 @@
+"""All that can be swapped, on one page.
+
+The stages (frontier, fetch, process) know these and the records, and never each other; `worker.py` is the only
+place that names the classes behind them. One machine and a hundred differ in `Bus`, `SharedState` and `Archive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from gossamer.records import (
+    Fetched,
+    Known,
+    Lease,
+    Link,
+    Outcome,
+    Page,
+    Place,
+    Reason,
+    Result,
+    RobotsCopy,
+    State,
+    Url,
+    Verdict,
+)
+
+Process = Callable[[bytes, Url, str | None], Page]
+"""A processor of one media type: body, URL, declared content type. The table of them is in process/processor.py."""
+
+
+class Batch(Protocol):
+    """Several changes to a `Store` that happen together or not at all."""
+
+    def put(self, table: str, key: bytes, value: bytes) -> None: ...
+    def delete(self, table: str, key: bytes) -> None: ...
+    def __len__(self) -> int: ...
+
+
+class Store(Protocol):
+    """Ordered keys and values in named tables, on disk. The whole state of a partition lives in one."""
+
+    def get(self, table: str, key: bytes) -> bytes | None: ...
+    def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]: ...
+    def batch(self) -> Batch: ...
+    def write(self, batch: Batch, *, sync: bool) -> None: ...
+    def close(self) -> None: ...
+
+
+class Frontier(Protocol):
+    """What to fetch next and when it is polite, for one partition; every accepted URL is in exactly one state."""
+
+    def add(self, links: Iterable[Link]) -> None: ...
+    def lease(self, most: int) -> list[Lease]: ...
+    def answered(self, lease: Lease, result: Result) -> None: ...
+    def finish(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None: ...
+    def state(self, url: Url) -> Known | None: ...
+
+
+class Fetcher(Protocol):
+    """One lease, at most one request. A redirect is a result and not a second request."""
+
+    async def fetch(self, lease: Lease) -> Result: ...
+
+
+class RobotsShelf(Protocol):
+    """Where copies of robots.txt are kept between visits: with their hosts, in the partition."""
+
+    def robots(self, origin: str) -> RobotsCopy | None: ...
+
+
+class Resolver(Protocol):
+    """Names to addresses. An empty list: the name has none; raises OSError where nobody answered."""
+
+    async def resolve(self, host: str) -> list[str]: ...
+
+
+class Processor(Protocol):
+    async def process(self, url: Url, fetched: Fetched) -> Page: ...
+
+
+class Duplicates(Protocol):
+    """Who had this content first? A claim is settled when its page is stored, and others wait for that."""
+
+    async def judge(self, url: Url, content_hash: str, fetched_at: float) -> Verdict: ...
+    def settle(self, outcomes: Sequence[Outcome]) -> None: ...
+
+
+class Archive(Protocol):
+    """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`."""
+
+    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
+    def recover(self, end: Place | None) -> None: ...
+    def close(self) -> None: ...
+
+
+class Bus(Protocol):
+    """Links to the partitions that own them; durable there when `send` returns."""
+
+    async def send(self, links: Iterable[Link]) -> None: ...
+
+
+class Filter(Protocol):
+    """The door: None lets a link in, a `Reason` keeps it out."""
+
+    def __call__(self, link: Link) -> Reason | None: ...
+
+
+__all__ = [
+    "Archive",
+    "Batch",
+    "Bus",
+    "Duplicates",
+    "Fetcher",
+    "Filter",
+    "Frontier",
+    "Process",
+    "Processor",
+    "Resolver",
+    "RobotsShelf",
+    "State",
+    "Store",
+]

@@ -1,0 +1,261 @@
+"""The nouns: everything that travels between the stages of a crawl, on one page.
+
+Records are frozen and hold no behaviour beyond small questions about themselves. The web's faults are values
+here (`Failed`, `Refused` with a `Reason`); only our own faults are exceptions.
+
+A URL in a record is always canonical (`gossamer.url.canonical`), so equal text means equal URL.
+Times are seconds since the epoch as `Clock.now()` gives them; names end in their unit.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+Url = str  # canonical, always
+
+
+class Reason(StrEnum):
+    """Why something was refused, failed or slowed down: one word, the same in code, log and API."""
+
+    # Refused at the door, before any request.
+    NOT_A_URL = "not_a_url"
+    SCOPE = "scope"
+    EXCLUDED = "excluded"
+    NOT_INCLUDED = "not_included"
+    NOFOLLOW = "nofollow"
+    MAX_DEPTH = "max_depth"
+    URL_TOO_LONG = "url_too_long"
+    TRAP_PATH_DEPTH = "trap_path_depth"
+    TRAP_REPEATED_PATH = "trap_repeated_path"
+    TRAP_PARAMETERS = "trap_parameters"
+    TRAP_CALENDAR = "trap_calendar"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    # Refused when its turn came.
+    ROBOTS = "robots"
+    ROBOTS_UNREACHABLE = "robots_unreachable"
+    PRIVATE_ADDRESS = "private_address"
+    # Asked for, and not had.
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    TOO_SLOW = "too_slow"
+    TOO_LARGE = "too_large"
+    BROKEN_ANSWER = "broken_answer"
+    GONE = "gone"
+    CLIENT_ERROR = "client_error"
+    SERVER_ERROR = "server_error"
+    OVERLOADED = "overloaded"
+    BAD_REDIRECT = "bad_redirect"
+    UNREADABLE = "unreadable"
+    KILLS_WORKER = "kills_worker"
+    # Why a host waits as long as it does.
+    CONFIGURED = "configured"
+    CRAWL_DELAY = "crawl_delay"
+    LATENCY = "latency"
+    ASKED_BY_SERVER = "asked_by_server"
+    BACK_OFF = "back_off"
+
+
+class State(StrEnum):
+    """Where a URL is. Every accepted URL is in exactly one of these, at any moment and after any crash."""
+
+    QUEUED = "queued"
+    IN_FLIGHT = "in_flight"
+    WAITING = "waiting"  # for a later try or its next visit
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    QUARANTINED = "quarantined"
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A reason to visit a URL: a seed, a link on a page, a redirect, an entry of a sitemap."""
+
+    url: Url
+    anchor: str = ""
+    rel: str = ""
+    source: Url | None = None  # None: a seed
+    depth: int = 0  # links away from a seed
+    hops: int = 0  # redirects since the last page
+    lastmod: str | None = None  # as a sitemap gave it
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One request and its answer, as they went over the wire; kept for the archive."""
+
+    request: bytes  # request line and headers
+    head: bytes  # status line and headers, as received
+    status: int
+    ip: str
+    started_at: float
+    ended_at: float
+    latency_s: float  # until the first byte of the answer
+
+    def header(self, name: str) -> str | None:
+        """The last value of a header, as browsers take it; None where it is missing."""
+        wanted = name.lower().encode("ascii") + b":"
+        for line in reversed(self.head.split(b"\r\n")):
+            if line[: len(wanted)].lower() == wanted:
+                return line[len(wanted) :].strip().decode("latin-1")
+        return None
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """An answer with a body worth processing (2xx), or 304: nothing new."""
+
+    exchange: Exchange
+    body: bytes  # content encodings removed
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A redirect. The target re-enters by the door as a link, it is not followed here."""
+
+    exchange: Exchange
+    body: bytes
+    target: Url
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Not asked for, with the reason."""
+
+    reason: Reason
+    detail: str = ""
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """Asked for and not had. `exchange` is None where there was no answer at all."""
+
+    reason: Reason
+    exchange: Exchange | None = None
+    detail: str = ""
+    ended_at: float = 0.0
+
+
+class RobotsRead(msgspec.Struct, frozen=True):
+    """The turn was spent on the host's robots.txt; the URL goes back to the head of its queue."""
+
+    robots: RobotsCopy
+    latency_s: float = 0.0
+    ended_at: float = 0.0
+    retry_after_s: float | None = None
+
+
+class RobotsCopy(msgspec.Struct, frozen=True):
+    """What is known of one origin's robots.txt, as stored with its host."""
+
+    origin: str  # scheme://host[:port]
+    fetched_at: float
+    status: int | None  # None: no answer
+    body: bytes = b""
+    moved_to: Url | None = None  # a redirect still to be followed, at the host's next turn
+    hops: int = 0
+    tries: int = 0  # failures in a row
+    crawl_delay_s: float | None = None
+
+
+Result = Fetched | Moved | Refused | Failed | RobotsRead
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What processing made of a body."""
+
+    url: Url
+    media_type: str = ""
+    title: str = ""
+    text: str = ""
+    links: list[Link] = []
+    canonical: Url | None = None
+    noindex: bool = False
+    nofollow: bool = False
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Is this content new? Judged against the pages of *other* URLs only."""
+
+    kind: str = "original"  # original | same | unchanged
+    of: Url | None = None  # the URL whose content this is
+    at: float | None = None  # when that was fetched
+
+    @property
+    def is_original(self) -> bool:
+        return self.kind == "original"
+
+
+ORIGINAL = Verdict()
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a record lies in the archive."""
+
+    file: str
+    offset: int
+    length: int
+
+
+class Host(msgspec.Struct):
+    """One host's life: its clocks, its counters, why it waits. Mutable: its partition owns it."""
+
+    name: str
+    site: str
+    ready_at: float = 0.0  # not to be asked before
+    delay_s: float = 0.0  # after the last answer ended
+    delay_reason: Reason = Reason.CONFIGURED
+    back_off_s: float = 0.0  # grows while the host is overloaded, eases when it is not
+    crawl_delay_s: float | None = None
+    queued: int = 0
+    pages: int = 0
+    requests: int = 0
+    errors: int = 0
+    bytes: int = 0
+    last_error: str = ""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A URL handed out to be fetched, until a moment. While it lasts its host is asked nothing else."""
+
+    link: Link
+    host: str
+    expires_at: float
+    attempt: int = 1
+
+    @property
+    def url(self) -> Url:
+        return self.link.url
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """All that one lease led to: what `save`, `send` and `finish` need."""
+
+    lease: Lease
+    result: Result
+    page: Page | None = None
+    verdict: Verdict = ORIGINAL
+    content_hash: str = ""
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """All that is known of one accepted URL: its state, its story, and where its content lies."""
+
+    url: Url
+    state: State
+    reason: Reason | None = None
+    detail: str = ""
+    depth: int = 0
+    hops: int = 0
+    source: Url | None = None
+    attempts: int = 0
+    due_at: float | None = None  # while waiting
+    status: int | None = None
+    fetched_at: float | None = None
+    content_hash: str = ""
+    media_type: str = ""
+    title: str = ""
+    body_bytes: int = 0
+    moved_to: Url | None = None
+    verdict: Verdict | None = None
+    place: Place | None = None
+    links: int = 0
+    noindex: bool = False
