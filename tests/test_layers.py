@@ -1,0 +1,127 @@
+"""Imports point one way, as ARCHITECTURE.md draws it: a stage can be read, tested and replaced by itself.
+
+The table below is the whole rule. A module that is not in it has no place yet, and the test says so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "gossamer"
+
+WORDS = {"records", "interfaces", "config", "clock", "url"}
+STAGES = {"frontier", "fetch", "process", "schedule"}
+BACKENDS = {"archive", "cluster"}
+MACHINE = {"worker", "supervisor", "folder", "control", "cli", "demo", "bench", "__main__", "__init__"}
+
+
+class Rule(NamedTuple):
+    may_import: set[str]  # besides itself
+    why: str
+
+
+LAYERS: dict[str, Rule] = {
+    **dict.fromkeys(WORDS, Rule(WORDS, "words know nothing above them")),
+    **dict.fromkeys(STAGES, Rule(WORDS, "stages know words only, and never each other")),
+    **dict.fromkeys(BACKENDS, Rule(WORDS, "backends know words only; they implement interfaces")),
+    "crawl": Rule(WORDS, "the loop knows the stages through interfaces.py only"),
+    "synthetic_web": Rule({"clock", "records"}, "the test web is a judge, and shares no code with the crawler"),
+    **dict.fromkeys(
+        MACHINE,
+        Rule(
+            WORDS | STAGES | BACKENDS | MACHINE | {"crawl", "synthetic_web"},
+            "the machine may name everything that is in the table",
+        ),
+    ),
+}
+
+
+class Import(NamedTuple):
+    line: int
+    module: str  # in full: gossamer.fetch.robots
+
+
+def imports(source: str, module: str) -> Iterator[Import]:
+    """What of the package a module imports, wherever in its text: a late import is an import too."""
+    package = module.removesuffix(".__init__") if module.endswith("__init__") else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield Import(node.lineno, name.name)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*parents, *([node.module] if node.module else [])])
+            for name in node.names:
+                yield Import(node.lineno, f"{origin}.{name.name}")
+
+
+def layer(module: str) -> str:
+    """`fetch` for gossamer.fetch.robots."""
+    return module.split(".")[1]
+
+
+def offences(source: str, module: str) -> list[str]:
+    name, file = layer(module), module.replace(".", "/") + ".py"
+    if name not in LAYERS:
+        return [f"{file}: is in no layer; give it a place in the table of tests/test_layers.py"]
+    rule = LAYERS[name]
+    return [
+        f"{file}:{line}: imports {imported}, but {rule.why}"
+        for line, imported in imports(source, module)
+        if imported.startswith("gossamer.")
+        and imported != "gossamer.__version__"
+        and layer(imported) not in rule.may_import | {name}
+    ]
+
+
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module: str) -> None:
+    found = offences(MODULES[module].read_text(encoding="utf-8"), module)
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "said"),
+    [
+        ("gossamer.records", "from gossamer.frontier.store import RocksStore", "words"),
+        ("gossamer.url.filters", "import gossamer.fetch.robots as robots", "words"),
+        ("gossamer.frontier.front", "from gossamer import fetch", "stages"),
+        ("gossamer.frontier.front", "from ..process import html", "stages"),
+        ("gossamer.frontier.__init__", "from ..process import html", "stages"),
+        ("gossamer.fetch.http", "def late():\n    from gossamer.archive.warc import WarcArchive", "stages"),
+        ("gossamer.archive.warc", "from gossamer.cluster.bus import LocalBus", "backends"),
+        ("gossamer.crawl", "from gossamer.frontier.frontier import Frontier", "interfaces.py only"),
+        ("gossamer.fetch.http", "from gossamer.synthetic_web import serve", "stages"),
+        ("gossamer.synthetic_web.robots", "from gossamer.fetch.robots import Robots", "judge"),
+        ("gossamer.worker", "from gossamer.helpers import help", "in the table"),
+        ("gossamer.helpers", "", "in no layer"),
+    ],
+)
+def test_an_import_that_points_the_wrong_way_is_found(module: str, source: str, said: str) -> None:
+    (found,) = offences(source, module)
+    assert found.startswith(module.replace(".", "/") + ".py:")
+    assert not source or f".py:{len(source.splitlines())}: imports gossamer." in found
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("gossamer.frontier.front", "from .back import Back\nfrom gossamer.records import Link"),
+        ("gossamer.archive.warc", "from gossamer import __version__"),
+        ("gossamer.worker", "from gossamer.synthetic_web import serve\nfrom gossamer.fetch.http import Http"),
+        ("gossamer.frontier.__init__", "from . import front"),
+    ],
+)
+def test_an_import_that_points_the_right_way_passes(module: str, source: str) -> None:
+    assert offences(source, module) == []
