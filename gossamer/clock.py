@@ -23,6 +23,8 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
+    async def wait(self, event: asyncio.Event, until: float | None) -> None:
+        """Until the event is set or the moment has come, whichever is first; no moment: the event alone."""
 
 
 class RealClock:
@@ -35,6 +37,16 @@ class RealClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds))
+
+    async def wait(self, event: asyncio.Event, until: float | None) -> None:
+        if until is None:
+            await event.wait()
+            return
+        timer = asyncio.get_running_loop().call_later(max(0.0, until - self.now()), event.set)
+        try:
+            await event.wait()
+        finally:
+            timer.cancel()
 
 
 class VirtualClock:
@@ -57,6 +69,16 @@ class VirtualClock:
         wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + max(0.0, seconds), next(self._order), wake))
         await wake
+
+    async def wait(self, event: asyncio.Event, until: float | None) -> None:
+        timer = asyncio.ensure_future(self.sleep(until - self._now)) if until is not None else None
+        if timer is not None:
+            timer.add_done_callback(lambda _: event.set())
+        try:
+            await event.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def advance(self, seconds: float) -> None:
         """Move on, waking whoever's moment has come; they run when the event loop next does."""

@@ -7,9 +7,12 @@ place that names the classes behind them. One machine and a hundred differ in `B
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Protocol
 
 from gossamer.records import (
+    Claim,
     Fetched,
     Known,
     Lease,
@@ -19,8 +22,6 @@ from gossamer.records import (
     Place,
     Reason,
     Result,
-    RobotsCopy,
-    State,
     Url,
     Verdict,
 )
@@ -40,8 +41,11 @@ class Batch(Protocol):
 class Store(Protocol):
     """Ordered keys and values in named tables, on disk. The whole state of a partition lives in one."""
 
+    folder: Path
+
     def get(self, table: str, key: bytes) -> bytes | None: ...
     def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]: ...
+    def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None: ...
     def batch(self) -> Batch: ...
     def write(self, batch: Batch, *, sync: bool) -> None: ...
     def close(self) -> None: ...
@@ -50,11 +54,20 @@ class Store(Protocol):
 class Frontier(Protocol):
     """What to fetch next and when it is polite, for one partition; every accepted URL is in exactly one state."""
 
-    def add(self, links: Iterable[Link]) -> None: ...
+    def add(self, links: Iterable[Link], *, sync: bool = True) -> int: ...
     def lease(self, most: int) -> list[Lease]: ...
     def answered(self, lease: Lease, result: Result) -> None: ...
-    def finish(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None: ...
+    def finish(
+        self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None
+    ) -> None: ...
+    def next_at(self) -> float | None: ...
     def state(self, url: Url) -> Known | None: ...
+    @property
+    def claims(self) -> list[Claim]: ...
+    @property
+    def pages(self) -> int: ...
+    @property
+    def is_empty(self) -> bool: ...
 
 
 class Fetcher(Protocol):
@@ -63,10 +76,8 @@ class Fetcher(Protocol):
     async def fetch(self, lease: Lease) -> Result: ...
 
 
-class RobotsShelf(Protocol):
-    """Where copies of robots.txt are kept between visits: with their hosts, in the partition."""
-
-    def robots(self, origin: str) -> RobotsCopy | None: ...
+TurnOf = Callable[[Url], AbstractAsyncContextManager[None]]
+"""The turn of a URL's host, wherever that host is owned: entered when it may be asked, left when the answer ended."""
 
 
 class Resolver(Protocol):
@@ -82,13 +93,15 @@ class Processor(Protocol):
 class Duplicates(Protocol):
     """Who had this content first? A claim is settled when its page is stored, and others wait for that."""
 
-    async def judge(self, url: Url, content_hash: str, fetched_at: float) -> Verdict: ...
-    def settle(self, outcomes: Sequence[Outcome]) -> None: ...
+    async def judge(self, claim: Claim) -> Verdict: ...
+    async def settle(self, claims: Iterable[Claim]) -> None: ...
 
 
 class Archive(Protocol):
     """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`."""
 
+    @property
+    def end(self) -> Place | None: ...
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
     def recover(self, end: Place | None) -> None: ...
     def close(self) -> None: ...
@@ -117,7 +130,6 @@ __all__ = [
     "Process",
     "Processor",
     "Resolver",
-    "RobotsShelf",
-    "State",
     "Store",
+    "TurnOf",
 ]

@@ -9,6 +9,7 @@ Times are seconds since the epoch as `Clock.now()` gives them; names end in thei
 
 from __future__ import annotations
 
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 import msgspec
@@ -32,10 +33,14 @@ class Reason(StrEnum):
     TRAP_PARAMETERS = "trap_parameters"
     TRAP_CALENDAR = "trap_calendar"
     TOO_MANY_REDIRECTS = "too_many_redirects"
+    QUEUE_FULL = "queue_full"
     # Refused when its turn came.
     ROBOTS = "robots"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     PRIVATE_ADDRESS = "private_address"
+    BLOCKED = "blocked"
+    HOST_BUDGET = "host_budget"
+    SITE_BUDGET = "site_budget"
     # Asked for, and not had.
     DNS = "dns"
     CONNECT = "connect"
@@ -57,6 +62,8 @@ class Reason(StrEnum):
     LATENCY = "latency"
     ASKED_BY_SERVER = "asked_by_server"
     BACK_OFF = "back_off"
+    IP_PACE = "ip_pace"
+    POLICY = "policy"
 
 
 class State(StrEnum):
@@ -102,6 +109,19 @@ class Exchange(msgspec.Struct, frozen=True):
                 return line[len(wanted) :].strip().decode("latin-1")
         return None
 
+    @property
+    def retry_after_s(self) -> float | None:
+        """What the server asks for, from the end of its answer on: RFC 9110 10.2.3, a number or a date."""
+        value = self.header("Retry-After") if self.status >= 300 else None  # it means nothing with a page
+        if value is None:
+            return None
+        if value.isdecimal():
+            return float(value)
+        try:
+            return max(0.0, parsedate_to_datetime(value).timestamp() - self.ended_at)
+        except ValueError:
+            return None  # neither: as good as nothing
+
 
 class Fetched(msgspec.Struct, frozen=True):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
@@ -134,13 +154,20 @@ class Failed(msgspec.Struct, frozen=True):
     ended_at: float = 0.0
 
 
+class Postponed(msgspec.Struct, frozen=True):
+    """Not asked for yet: something other than the host itself has to wait, such as its address."""
+
+    wait_s: float
+    reason: Reason
+
+
 class RobotsRead(msgspec.Struct, frozen=True):
     """The turn was spent on the host's robots.txt; the URL goes back to the head of its queue."""
 
     robots: RobotsCopy
-    latency_s: float = 0.0
+    exchange: Exchange | None = None
     ended_at: float = 0.0
-    retry_after_s: float | None = None
+    wait_s: float = 0.0  # unreachable: nothing else is asked of the host meanwhile
 
 
 class RobotsCopy(msgspec.Struct, frozen=True):
@@ -153,10 +180,11 @@ class RobotsCopy(msgspec.Struct, frozen=True):
     moved_to: Url | None = None  # a redirect still to be followed, at the host's next turn
     hops: int = 0
     tries: int = 0  # failures in a row
+    tried_at: float = 0.0
     crawl_delay_s: float | None = None
 
 
-Result = Fetched | Moved | Refused | Failed | RobotsRead
+Result = Fetched | Moved | Refused | Failed | RobotsRead | Postponed
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -187,6 +215,14 @@ class Verdict(msgspec.Struct, frozen=True):
 ORIGINAL = Verdict()
 
 
+class Claim(msgspec.Struct, frozen=True, array_like=True):
+    """This content is that URL's: what others with the same content are compared with."""
+
+    content_hash: str
+    url: Url
+    fetched_at: float
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where a record lies in the archive."""
 
@@ -209,8 +245,12 @@ class Host(msgspec.Struct):
     pages: int = 0
     requests: int = 0
     errors: int = 0
-    bytes: int = 0
+    body_bytes: int = 0
     last_error: str = ""
+    is_counted: bool = False  # among the hosts of its partition
+    in_links: int = 0  # links to it from pages of other sites
+    front_rank: int = 0  # of its best URL when it got its place
+    front_key: bytes = b""  # its place among the hosts with work; empty: it has none
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -220,6 +260,7 @@ class Lease(msgspec.Struct, frozen=True):
     host: str
     expires_at: float
     attempt: int = 1
+    key: bytes = b""  # the frontier's own name for the URL
 
     @property
     def url(self) -> Url:
@@ -246,7 +287,9 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     depth: int = 0
     hops: int = 0
     source: Url | None = None
+    found_at: float | None = None
     attempts: int = 0
+    kills: int = 0  # times that its worker died while it was in flight
     due_at: float | None = None  # while waiting
     status: int | None = None
     fetched_at: float | None = None
