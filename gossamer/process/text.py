@@ -1,0 +1,111 @@
+"""Bytes to text: which encoding a body is in, and what becomes of plain text.
+
+The order is that of the HTML standard: a byte-order mark, then the charset of the Content-Type header, then what
+the document says of itself in its first 1,024 bytes, then UTF-8 if it is, then windows-1252. Labels mean what
+browsers take them to mean (the Encoding standard): a page that says iso-8859-1 is windows-1252, one that says
+gb2312 is gb18030. Labels are looked up in our own table and never handed to Python as they are, since Python also
+knows codecs such as utf-7 and unicode_escape that no page may choose.
+
+Any bytes give a text: what cannot be decoded becomes U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gossamer.records import Page, Url
+
+PRESCAN_BYTES = 1024  # where the HTML standard stops looking for a declaration
+
+# Python codec <- the labels that occur in the wild. "cp1252" for iso-8859-1 and its friends is the standard's choice.
+_CODECS = {
+    "utf-8": "utf-8 utf8 unicode-1-1-utf-8 x-unicode20utf8",
+    "utf-16-le": "utf-16 utf-16le ucs-2 iso-10646-ucs-2 unicode csunicode",
+    "utf-16-be": "utf-16be unicodefffe",
+    "cp1252": "windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 latin1 latin-1 l1 ascii "
+    "us-ascii ansi_x3.4-1968 cp819 ibm819",
+    "cp1250": "windows-1250 cp1250 x-cp1250",
+    "cp1251": "windows-1251 cp1251 x-cp1251",
+    "cp1253": "windows-1253 cp1253 x-cp1253",
+    "cp1254": "windows-1254 cp1254 x-cp1254 iso-8859-9 iso8859-9 iso_8859-9 latin5 l5",
+    "cp1255": "windows-1255 cp1255 x-cp1255",
+    "cp1256": "windows-1256 cp1256 x-cp1256",
+    "cp1257": "windows-1257 cp1257 x-cp1257",
+    "cp1258": "windows-1258 cp1258 x-cp1258",
+    "cp874": "windows-874 dos-874 tis-620 iso-8859-11 iso8859-11",
+    "iso8859-2": "iso-8859-2 iso8859-2 iso_8859-2 latin2 l2",
+    "iso8859-3": "iso-8859-3 iso8859-3 latin3 l3",
+    "iso8859-4": "iso-8859-4 iso8859-4 latin4 l4",
+    "iso8859-5": "iso-8859-5 iso8859-5 cyrillic",
+    "iso8859-6": "iso-8859-6 iso8859-6 arabic",
+    "iso8859-7": "iso-8859-7 iso8859-7 greek greek8",
+    "iso8859-8": "iso-8859-8 iso8859-8 iso-8859-8-i hebrew visual logical",
+    "iso8859-10": "iso-8859-10 iso8859-10 latin6 l6",
+    "iso8859-13": "iso-8859-13 iso8859-13",
+    "iso8859-14": "iso-8859-14 iso8859-14",
+    "iso8859-15": "iso-8859-15 iso8859-15 latin-9 latin9 l9",
+    "iso8859-16": "iso-8859-16",
+    "koi8-r": "koi8-r koi8 koi koi8_r",
+    "koi8-u": "koi8-u koi8-ru",
+    "mac_roman": "macintosh mac x-mac-roman",
+    "mac_cyrillic": "x-mac-cyrillic x-mac-ukrainian",
+    "cp866": "ibm866 cp866 866",
+    "gb18030": "gb18030 gb2312 gb_2312-80 gbk x-gbk chinese",
+    "big5hkscs": "big5 big5-hkscs cn-big5 x-x-big5",
+    "euc_jp": "euc-jp x-euc-jp",
+    "iso2022_jp": "iso-2022-jp",
+    "cp932": "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j ms932",
+    "cp949": "euc-kr ks_c_5601-1987 ksc5601 ksc_5601 windows-949 korean",
+}
+_CODEC_OF_LABEL = {label: codec for codec, labels in _CODECS.items() for label in labels.split()}
+
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_DECLARATION = re.compile(
+    rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([^\s\"';/>]+)|<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([^\"'>]+)",
+    re.IGNORECASE,
+)
+
+
+def process(body: bytes, url: Url, content_type: str | None = None) -> Page:
+    """Plain text holds no links: a URL that somebody wrote down is not an invitation to go there."""
+    text, _ = decode(body, content_type)
+    return Page(url, media_type="text/plain", text=fold(text))
+
+
+def fold(text: str) -> str:
+    """Every run of white space, line ends and no-break spaces among it, becomes one space."""
+    return " ".join(text.split())
+
+
+def decode(body: bytes, content_type: str | None = None) -> tuple[str, str]:
+    """The text of a body and the codec it was in."""
+    for mark, codec in _BYTE_ORDER_MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(codec, "replace"), codec
+    declared = _codec_in_header(content_type) or _codec_in_document(body)
+    if declared is not None:
+        return body.decode(declared, "replace"), declared
+    try:
+        return body.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return body.decode("cp1252", "replace"), "cp1252"
+
+
+def _codec_in_header(content_type: str | None) -> str | None:
+    charset = _CHARSET.search(content_type or "")
+    return _CODEC_OF_LABEL.get(charset[1].lower()) if charset else None
+
+
+def _codec_in_document(body: bytes) -> str | None:
+    head = body[:PRESCAN_BYTES]
+    if b"<!--" in head:
+        head = _COMMENT.sub(b"", head)
+    declaration = _DECLARATION.search(head)
+    if declaration is None:
+        return None
+    label = (declaration[1] or declaration[2]).decode("latin-1").strip().lower()
+    codec = _CODEC_OF_LABEL.get(label)
+    # The declaration was just read as ASCII, so it cannot be in the UTF-16 that it claims.
+    return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec

@@ -1,0 +1,128 @@
+"""Traps that a URL gives away: places that go on for ever, told by the shape of the address alone.
+
+Each rule catches what programs make and people do not, and each is drawn so that no honest URL is refused: a page
+that is wrongly kept out is lost, while a trap that gets in costs its host's budget and is noticed later by its
+content. The rules are pure; time comes in as an argument.
+
+- too long, too deep: links that grow by a bit on every page;
+- repeated parts of a path, /a/b/a/b/a/b: a relative link that should have been absolute. Numbers do not count,
+  since dates and numbered folders repeat them honestly (/2011/11/11/11, /00/00/00/42.jpg);
+- too many parameters, the same parameter again and again: filters that pile up; a URL inside a URL inside a URL;
+- calendars: "next month" without end. A date far ahead, or far back in what calls itself a calendar.
+  /2003/05/some-title is an archive, /products/2100/5 is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+
+from gossamer.config import TrapsSettings
+from gossamer.records import Reason, Url
+
+CALENDAR_YEARS_AHEAD = 2  # next year's conference is announced, and the one after; hardly anything beyond
+CALENDAR_YEARS_BACK = 15  # few event calendars are older, and every calendar program goes back for ever
+DATE_YEARS_AHEAD = 75  # where nothing says calendar, later "years" are numbers: /images/8745/12/03.jpg
+
+_HAS_YEAR = re.compile(r"(?<![0-9])[1-9][0-9]{3}(?:[0-9]{2}){0,2}(?![0-9])")  # most URLs need no more than this look
+# Escaped five times over: each round through a login or a language switch wraps the whole URL once more.
+WRAPPED_AGAIN = "%25252525"
+
+# A year and a month, maybe a day: 2031/05, 2031-5-1, 2031_05_01.
+_DATE = re.compile(r"(?<![0-9])((?:1[89]|[2-9][0-9])[0-9]{2})([-/_.])(0?[1-9]|1[0-2])(?:\2([0-3]?[0-9]))?(?![0-9])")
+_DATE_ONLY_DIGITS = re.compile(r"((?:19|2[0-9])[0-9]{2})(?:0[1-9]|1[0-2])(?:[0-3][0-9])?")
+_YEAR_LAST = re.compile(r"[0-3]?[0-9]([-/_.])[0-3]?[0-9]\1((?:19|2[0-9])[0-9]{2})")
+# What a calendar may write behind a date; a title there means a page about something.
+_VIEW = re.compile(
+    r"(?:\.[a-z]+)?(?:/(?:day|week|month|list|view|index|default|w?[0-9]+)(?:\.[a-z]+)?)*/?", re.IGNORECASE
+)
+
+_CALENDAR = re.compile(r"calend[aeo]r|kalend|calendri|almanac", re.IGNORECASE)
+_EVENTS = re.compile(
+    r"\bevents?\b|events?[_-]|agenda|termine|veranstaltung|evenement|eventos|schedule|booking|availability",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"date|check-?in|\b(?:day|week|month|year|start|end|from|to)\b", re.IGNORECASE)
+_YEAR_NAMES = frozenset(("year", "yr", "y", "jahr", "annee", "ano", "anno"))
+_MONTH_NAMES = frozenset(("month", "mon", "m", "monat", "mois", "mes", "mese"))
+
+
+def trap_in(url: Url, bounds: TrapsSettings, now: float) -> Reason | None:
+    """The trap that this URL looks like; None: it looks honest."""
+    if len(url) > bounds.url_bytes_max:  # canonical URLs are ASCII
+        return Reason.URL_TOO_LONG
+    path, _, query = url[url.index("/", len("https://")) :].partition("?")
+    parts = [part for part in path.split("/") if part]
+    if len(parts) > bounds.path_depth_max:
+        return Reason.TRAP_PATH_DEPTH
+    if len(parts) > bounds.repeats_max and _repeats(parts, bounds.repeats_max):
+        return Reason.TRAP_REPEATED_PATH
+    parameters = query.split("&") if query else []
+    if parameters and (WRAPPED_AGAIN in query or _piles_up(parameters, bounds)):
+        return Reason.TRAP_PARAMETERS
+    if _HAS_YEAR.search(url) is not None and _is_far_in_a_calendar(path, parameters, now):
+        return Reason.TRAP_CALENDAR
+    return None
+
+
+def _repeats(parts: list[str], most: int) -> bool:
+    if len(parts) - len(set(parts)) < most:
+        return False
+    return any(times > most and not _is_number(part) for part, times in Counter(parts).items())
+
+
+def _is_number(part: str) -> bool:
+    """Also `-` and `_`, which stand for a choice that was not made: /shoes/-/-/-/red."""
+    return not any(map(str.isalpha, part))
+
+
+def _piles_up(parameters: list[str], bounds: TrapsSettings) -> bool:
+    if len(parameters) > bounds.parameters_max:
+        return True
+    names = [parameter.partition("=")[0] for parameter in parameters]
+    if len(set(names)) == len(names):
+        return False
+    if max(Counter(parameters).values()) > bounds.repeats_max:
+        return True
+    # Several values for one name are honest (tag=a&tag=b), up to half of what a query may hold.
+    return max(Counter(names).values()) > max(bounds.repeats_max, bounds.parameters_max // 2)
+
+
+def _is_far_in_a_calendar(path: str, parameters: list[str], now: float) -> bool:
+    year_now = datetime.fromtimestamp(now, UTC).year
+    is_calendar = _CALENDAR.search(path) is not None
+    is_events = is_calendar or _EVENTS.search(path) is not None
+
+    def is_far(year: int, *, is_date: bool, may_be_archive: bool) -> bool:
+        if year > year_now + CALENDAR_YEARS_AHEAD:
+            return is_events or (is_date and year <= year_now + DATE_YEARS_AHEAD)
+        if year < year_now - CALENDAR_YEARS_BACK:
+            return is_calendar or (is_events and not may_be_archive)
+        return False
+
+    for date in _DATE.finditer(path):
+        is_full = date[4] is not None and len(date[3]) == len(date[4]) == len("05")
+        if _VIEW.fullmatch(path, date.end()) and is_far(int(date[1]), is_date=is_full, may_be_archive=True):
+            return True
+    named: dict[str, str] = {}
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        named[name.lower()] = value
+        year = _year_in(value)
+        is_date = _DATED.search(name) is not None
+        if year is not None and is_far(year, is_date=is_date, may_be_archive=not is_date):
+            return True
+    has_month = not _MONTH_NAMES.isdisjoint(named)
+    years = [int(named[name]) for name in _YEAR_NAMES & named.keys() if re.fullmatch("[0-9]{4}", named[name])]
+    return any(is_far(year, is_date=has_month, may_be_archive=not has_month) for year in years)
+
+
+def _year_in(value: str) -> int | None:
+    """The year of a date that a parameter holds: 2031-05, 2031-05-01T10:00, 20310501, 1.5.2031."""
+    value = value.replace("%2F", "/")
+    if date := _DATE.match(value) or _DATE_ONLY_DIGITS.fullmatch(value):
+        return int(date[1])
+    if date := _YEAR_LAST.fullmatch(value):
+        return int(date[2])
+    return None

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gossamer.process.html import FRAME, LINKS_MAX, REFRESH, process
+from gossamer.process.links import ANCHOR_CHARS_MAX
+from gossamer.records import Link, Page
+
+PAGE = "http://a.test/folder/page.html"
+
+
+def page(markup: str, url: str = PAGE) -> Page:
+    return process(markup.encode(), url, "text/html; charset=utf-8")
+
+
+def urls(markup: str, url: str = PAGE) -> list[str]:
+    return [link.url for link in page(markup, url).links]
+
+
+# --- Title and text ---
+
+
+def test_the_title_is_the_first_one_and_folded() -> None:
+    assert page("<title> My\n\t title </title><title>other</title>").title == "My title"
+    assert page("<p>no title").title == ""
+
+
+def test_the_title_of_a_drawing_is_not_the_title_of_the_page() -> None:
+    assert page("<body><svg><title>icon</title></svg>").title == ""
+
+
+def test_text_is_what_a_reader_sees() -> None:
+    markup = """<title>t</title><style>p {}</style><body>one<script>two()</script><!-- three -->
+        <noscript>four <b>five</b></noscript><template>six</template><textarea>seven</textarea>
+        <iframe>eight</iframe>&nbsp;nine &amp; ten</body>"""
+    assert page(markup).text == "one nine & ten"
+
+
+def test_a_word_runs_through_inline_elements_and_ends_at_all_others() -> None:
+    assert page("H<sub>2</sub>O is <b>w</b>et<!-- very -->ter").text == "H2O is wetter"
+    assert page("<p>one</p>two<br>three<ul><li>four<li>five</ul>six").text == "one two three four five six"
+    assert page("<table><tr><td>1</td><td>2</td></tr></table>").text == "1 2"
+    assert page("<div>a</div><b><i>b</i></b>").text == "a b"
+    assert page("<a href=1>one</a><a href=2>two</a>").text == "one two"
+
+
+def test_an_empty_script_does_not_hide_the_text_after_it() -> None:
+    assert page("<script></script>text").text == "text"
+
+
+def test_white_space_is_folded() -> None:
+    assert page("<p>  a \n\n  b\t\xa0 c  </p>").text == "a b c"
+    assert page("<p>a\nb</p>").text == "a b"
+
+
+# --- Links ---
+
+
+def test_links_come_in_document_order_and_each_url_once() -> None:
+    markup = "<a href=/b>b</a> <a href=/a>a</a> <a href='/b#part'>again</a> <area href=c alt=see>"
+    links = page(markup).links
+    assert [(link.url, link.anchor) for link in links] == [
+        ("http://a.test/b", "b"),
+        ("http://a.test/a", "a"),
+        ("http://a.test/folder/c", "see"),
+    ]
+    assert {link.source for link in links} == {PAGE}
+
+
+def test_what_cannot_be_crawled_is_no_link() -> None:
+    markup = (
+        "<a href='mailto:a@a.test'><a href='javascript:go()'><a href='data:,x'><a href='http://'><a name=x><a href>"
+    )
+    assert urls(markup) == []
+
+
+def test_one_followable_occurrence_makes_a_link_followable() -> None:
+    markup = "<a href=/both rel='NoFollow ugc'>x</a><a href=/both>y</a><a href=/never rel=nofollow>z</a>"
+    assert page(markup).links == [
+        Link("http://a.test/both", "x", "", PAGE),
+        Link("http://a.test/never", "z", "nofollow", PAGE),
+    ]
+
+
+def test_the_first_anchor_that_says_something_is_kept() -> None:
+    assert page("<a href=/x><img></a><a href=/x>Read</a><a href=/x>more</a>").links[0].anchor == "Read"
+
+
+def test_a_picture_speaks_for_a_link_without_words() -> None:
+    assert page("<a href=/x> <img src=a.png alt=' a  cat '></a>").links[0].anchor == "a cat"
+
+
+def test_an_anchor_is_folded_and_bounded() -> None:
+    assert page("<a href=/x> one\n two </a>").links[0].anchor == "one two"
+    assert len(page(f"<a href=/x>{'word ' * 1000}</a>").links[0].anchor) == ANCHOR_CHARS_MAX
+
+
+def test_the_first_base_counts_for_the_whole_document() -> None:
+    markup = "<link rel=canonical href=c><base href='/b/'><base href='/other/'><a href=x>"
+    assert urls(markup) == ["http://a.test/b/c", "http://a.test/b/x"]
+    assert page(markup).canonical == "http://a.test/b/c"
+
+
+def test_a_base_that_leads_nowhere_is_ignored() -> None:
+    assert urls("<base href='javascript:x'><a href=y>") == ["http://a.test/folder/y"]
+
+
+@pytest.mark.parametrize(
+    ("rel", "is_link"),
+    [
+        ("next", True),
+        ("prev", True),
+        ("canonical", True),
+        ("alternate", True),
+        ("alternate stylesheet", False),
+        ("stylesheet", False),
+        ("icon", False),
+        ("preconnect", False),
+        ("dns-prefetch", False),
+        ("pingback", False),
+        ("", False),
+    ],
+)
+def test_only_link_elements_that_lead_to_pages_are_links(rel: str, is_link: bool) -> None:
+    assert urls(f"<link rel='{rel}' href=/x>") == (["http://a.test/x"] if is_link else [])
+
+
+def test_alternates_for_programs_are_no_links() -> None:
+    assert urls("<link rel=alternate type=application/rss+xml href=/feed>") == ["http://a.test/feed"]
+    assert urls("<link rel=alternate type='application/json+oembed' href=/oembed>") == []
+
+
+def test_frames_and_refreshes_are_links() -> None:
+    assert page("<iframe src=/in></iframe>").links == [Link("http://a.test/in", "", FRAME, PAGE)]
+    assert page("<frameset><frame src=/in></frameset>").links == [Link("http://a.test/in", "", FRAME, PAGE)]
+    assert page("<meta http-equiv=Refresh content='5; url=/new'>").links == [
+        Link("http://a.test/new", "", REFRESH, PAGE)
+    ]
+    assert page("<meta http-equiv=refresh content=30>").links == []
+
+
+def test_links_inside_noscript_count_for_we_run_no_scripts() -> None:
+    assert urls("<body><noscript><a href=/plain>plain</a></noscript>") == ["http://a.test/plain"]
+
+
+def test_a_query_is_escaped_in_the_encoding_of_its_page() -> None:
+    body = "<a href='/поиск?q=привет'>".encode("windows-1251")
+    found = process(body, PAGE, "text/html; charset=windows-1251").links[0].url
+    assert found == "http://a.test/%D0%BF%D0%BE%D0%B8%D1%81%D0%BA?q=%EF%F0%E8%E2%E5%F2"
+
+
+# --- What the author asks of robots ---
+
+
+@pytest.mark.parametrize(
+    ("metas", "noindex", "nofollow"),
+    [
+        ("<meta name=robots content=noindex>", True, False),
+        ("<meta name=robots content='index, NOFOLLOW'>", False, True),
+        ("<META NAME=ROBOTS CONTENT=None>", True, True),
+        ("<meta name=robots content='all'>", False, False),
+        ("<meta name=gossamer content=noindex><meta name=robots content=nofollow>", True, True),
+        ("<meta name=otherbot content=none>", False, False),
+        ("<meta name=robots>", False, False),
+        ("<meta name=description content=noindex>", False, False),
+    ],
+)
+def test_meta_robots_is_understood(metas: str, noindex: bool, nofollow: bool) -> None:
+    found = page(f"{metas}<a href=/x>x</a>")
+    assert (found.noindex, found.nofollow) == (noindex, nofollow)
+    assert found.links  # listed all the same: the crawl decides
+
+
+def test_the_first_canonical_url_counts_and_is_canonical() -> None:
+    markup = "<link rel=Canonical href='HTTP://A.test/x?utm_source=y#z'><link rel=canonical href=/other>"
+    assert page(markup).canonical == "http://a.test/x"
+    assert page("<link rel=canonical href='mailto:x@a.test'>").canonical is None
+
+
+# --- Hostile markup ---
+
+
+@given(st.binary(max_size=300), st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=big5"]))
+@example(b"\xff\xfe<\x00a\x00", None)
+@example(b"<a href='http://[/'>\x00</a>\xef\xbb\xbf", None)
+def test_any_bytes_make_a_page(body: bytes, content_type: str | None) -> None:
+    assert process(body, PAGE, content_type).url == PAGE
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 100_000,
+        "<div>" * 100_000 + "x" + "</div>" * 100_000,
+        "<p>" + "".join(f"<b id={n}>" for n in range(20_000)) + "<p>x" * 20_000,
+        "<table><tr><td>" * 50_000,
+        "<ul><li>" * 50_000,
+        "<noscript>" * 50_000,
+        "<span>x</span>" * 50_000,
+        "<a href='" + "x" * 1_000_000,
+        "<" * 100_000,
+        "<!--" * 100_000,
+        "\0" * 100_000,
+    ],
+    ids=lambda markup: markup[:20],
+)
+def test_hostile_nesting_is_harmless(markup: str) -> None:
+    first = "<a href=/first>first</a>"
+    assert page(f"<title>t</title>{first}{markup}").links[0].url == "http://a.test/first"
+
+
+def test_a_long_honest_page_is_read_to_its_end() -> None:
+    rows = "".join(f"<tr><td><b>{n}</b><td><br><img src=x><p>text" for n in range(5_000))
+    assert urls(f"<table>{rows}</table><a href=/last>") == ["http://a.test/last"]
+
+
+def test_links_are_bounded() -> None:
+    markup = "".join(f"<a href=/{n}></a>" for n in range(LINKS_MAX + 10))
+    assert len(urls(markup)) == LINKS_MAX
