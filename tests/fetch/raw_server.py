@@ -1,0 +1,52 @@
+"""A server that says exactly what a test wants it to say, byte for byte, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+CLOSE = b"<close the connection>"
+
+
+class RawServer:
+    def __init__(self) -> None:
+        self.port = 0
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.answer: Callable[[bytes], list[bytes | float]] = lambda request: []
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while True:
+                request = await reader.readuntil(b"\r\n\r\n")
+                self.requests.append(request)
+                for part in self.answer(request):
+                    if part == CLOSE:
+                        return
+                    if isinstance(part, float):
+                        await asyncio.sleep(part)
+                    else:
+                        writer.write(part)
+                        await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def raw_server(*answer: bytes | float) -> AsyncIterator[RawServer]:
+    """Answers every request with these bytes; a number is a pause in seconds."""
+    server = RawServer()
+    server.answer = lambda request: list(answer)
+    listening = await asyncio.start_server(server._talk, "127.0.0.1", 0)
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listening.close()

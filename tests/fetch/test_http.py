@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import AsyncIterator
+
+import brotli
+import pytest
+
+from gossamer.clock import RealClock
+from gossamer.config import DnsSettings, FetchSettings
+from gossamer.fetch.dns import Dns
+from gossamer.fetch.http import Http, is_forbidden
+from gossamer.records import Failed, Fetched, Moved, Reason, Refused
+from tests.fetch.raw_server import CLOSE, raw_server
+
+LIMITS = FetchSettings(timeout_s=2.0, connect_timeout_s=1.0, body_bytes_max=100_000, header_bytes_max=4096)
+
+
+def http_with(*, allow_private: bool = True, overrides: dict[str, str] | None = None) -> Http:
+    clock = RealClock()
+    dns = Dns(clock, DnsSettings(overrides=overrides or {}))
+    return Http(dns, clock, LIMITS, "gossamer/0 (+test@example.org)", allow_private=allow_private)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[Http]:
+    http = http_with(overrides={"name.test": "127.0.0.1"})
+    yield http
+    await http.close()
+
+
+def ok(body: bytes, *headers: str) -> bytes:
+    lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+async def test_an_answer_is_kept_as_it_came(http: Http) -> None:
+    async with raw_server(ok(b"hello", "X-Odd:  spaced ", "Content-Type: text/plain")) as server:
+        result = await http.fetch(server.url("/a?b=c"))
+    assert isinstance(result, Fetched)
+    assert result.body == b"hello"
+    assert result.exchange.head.startswith(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Odd:  spaced \r\n")
+    assert result.exchange.header("x-odd") == "spaced"
+    assert result.exchange.ip == "127.0.0.1"
+
+
+async def test_the_request_in_the_record_is_the_request_that_was_sent(http: Http) -> None:
+    async with raw_server(ok(b"")) as server:
+        result = await http.fetch(server.url("/a?b=c"))
+    assert isinstance(result, Fetched)
+    recorded, sent = result.exchange.request, server.requests[0]
+    assert recorded.split(b"\r\n")[0] == sent.split(b"\r\n")[0]
+    assert sorted(recorded.split(b"\r\n")) == sorted(sent.split(b"\r\n"))
+
+
+async def test_a_connection_is_used_again(http: Http) -> None:
+    async with raw_server(ok(b"hello")) as server:
+        for _ in range(3):
+            assert isinstance(await http.fetch(server.url()), Fetched)
+        assert server.connections == 1
+
+
+async def test_a_kept_connection_that_breaks_is_not_asked_a_second_time_at_once(http: Http) -> None:
+    async with raw_server(ok(b"hello")) as server:
+        assert isinstance(await http.fetch(server.url()), Fetched)
+        server.answer = lambda request: [CLOSE]
+        result = await http.fetch(server.url("/breaks"))
+        assert isinstance(result, Failed) and result.reason is Reason.BROKEN_ANSWER
+        assert len(server.requests) == 2
+
+
+async def test_a_name_is_connected_to_where_our_resolver_says(http: Http) -> None:
+    async with raw_server(ok(b"hello")) as server:
+        result = await http.fetch(server.url(host="name.test"))
+    assert isinstance(result, Fetched)
+    assert f"Host: name.test:{server.port}".encode() in server.requests[0]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br"])
+async def test_content_encodings_are_removed(http: Http, encoding: str) -> None:
+    packed = {"gzip": gzip.compress, "br": brotli.compress}[encoding](b"hello" * 100)
+    async with raw_server(ok(packed, f"Content-Encoding: {encoding}")) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Fetched)
+    assert result.body == b"hello" * 100
+
+
+async def test_a_bomb_is_cut_off_at_the_limit_of_unpacked_bytes(http: Http) -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    async with raw_server(ok(bomb, "Content-Encoding: gzip")) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Failed)
+    assert (result.reason, result.detail) == (Reason.TOO_LARGE, "body")
+
+
+async def test_too_many_headers_are_refused(http: Http) -> None:
+    async with raw_server(ok(b"", *(f"X-{n}: {'x' * 100}" for n in range(100)))) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Failed)
+    assert (result.reason, result.detail) == (Reason.TOO_LARGE, "headers")
+
+
+async def test_a_body_is_cut_where_that_is_asked_for(http: Http) -> None:
+    async with raw_server(ok(b"x" * 200_000)) as server:
+        result = await http.fetch(server.url(), body_bytes_max=1000, cut=True)
+    assert isinstance(result, Fetched)
+    assert result.body == b"x" * 1000
+
+
+async def test_a_redirect_is_a_result(http: Http) -> None:
+    async with raw_server(b"HTTP/1.1 302 Found\r\nLocation: ../b?x#f\r\nContent-Length: 0\r\n\r\n") as server:
+        result = await http.fetch(server.url("/a/c"))
+        assert isinstance(result, Moved)
+        assert result.target == server.url("/b?x")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("location", ["Location: mailto:a@b.c\r\n", "Location: \r\n", ""])
+async def test_a_redirect_that_leads_nowhere_is_a_failure(http: Http, location: str) -> None:
+    async with raw_server(f"HTTP/1.1 301 X\r\n{location}Content-Length: 0\r\n\r\n".encode()) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Failed) and result.reason is Reason.BAD_REDIRECT
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (404, Reason.GONE),
+        (410, Reason.GONE),
+        (403, Reason.CLIENT_ERROR),
+        (429, Reason.OVERLOADED),
+        (503, Reason.OVERLOADED),
+        (500, Reason.SERVER_ERROR),
+        (300, Reason.CLIENT_ERROR),
+        (699, Reason.BROKEN_ANSWER),
+    ],
+)
+async def test_a_status_has_its_meaning(http: Http, status: int, reason: Reason) -> None:
+    async with raw_server(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Failed) and result.reason is reason
+    assert result.exchange is not None and result.exchange.status == status
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (b"complete nonsense\r\n\r\n",),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", CLOSE),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nnot a chunk",),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nContent-Encoding: gzip\r\n\r\nnot gzip!!",),
+        (CLOSE,),
+    ],
+)
+async def test_a_broken_answer_is_a_value(http: Http, answer: tuple[bytes, ...]) -> None:
+    async with raw_server(*answer) as server:
+        result = await http.fetch(server.url())
+    assert isinstance(result, Failed)
+    assert result.reason is Reason.BROKEN_ANSWER
+
+
+async def test_an_answer_that_does_not_come_ends_at_the_time_limit(http: Http) -> None:
+    async with raw_server(30.0) as server:
+        started = time.monotonic()
+        result = await http.fetch(server.url())
+        assert time.monotonic() - started < 3
+    assert isinstance(result, Failed) and result.reason is Reason.TIMEOUT
+    assert result.ended_at > 0
+
+
+async def test_nobody_there_is_a_value(http: Http) -> None:
+    result = await http.fetch("http://127.0.0.1:9/")
+    assert isinstance(result, Failed) and result.reason is Reason.CONNECT
+
+
+async def test_private_addresses_are_refused_before_a_connection() -> None:
+    http = http_with(allow_private=False, overrides={"sneaky.test": "127.0.0.1"})
+    async with raw_server(ok(b"secret")) as server:
+        for url in (server.url(), server.url(host="sneaky.test")):
+            result = await http.fetch(url)
+            assert isinstance(result, Refused) and result.reason is Reason.PRIVATE_ADDRESS
+        assert server.connections == 0
+    await http.close()
+
+
+@pytest.mark.parametrize(
+    "ip",
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "192.168.0.1",
+        "172.16.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "::",
+        "fe80::1",
+        "fc00::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "2002:7f00:1::",
+        "nonsense",
+    ],
+)
+def test_addresses_that_lead_inside(ip: str) -> None:
+    assert is_forbidden(ip)
+
+
+@pytest.mark.parametrize("ip", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
+def test_addresses_of_the_public_internet(ip: str) -> None:
+    assert not is_forbidden(ip)
