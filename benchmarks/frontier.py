@@ -1,0 +1,150 @@
+"""How fast is the frontier, how much does it keep in memory and on disk, how soon is it open again?
+
+    python -m benchmarks.frontier [--urls 10_000_000] [--hosts 100_000] [--dir D] [--json]
+
+Builds a frontier of one partition, as the crawl would: batches of links of a few hundred pages, 45 % of them known
+already, host sizes with a heavy tail (Zipf). At each tenth it prints the pace of the last stretch and the memory. It
+then leases and finishes, closes, opens again, and measures each. One process, one core; the disk is the machine's.
+
+Adds are made without waiting for the disk (sync) unless --sync is given: the crawl waits once a batch of pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gossamer.clock import RealClock
+from gossamer.config import FrontierSettings, PolitenessSettings
+from gossamer.frontier.frontier import Frontier
+from gossamer.frontier.store import RocksStore
+from gossamer.frontier.tables import TABLES
+from gossamer.records import Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
+
+BATCH = 5000  # links of about 100 pages: what one commit brings to a partition
+KNOWN_SHARE = 0.45
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the frontier.")
+    parser.add_argument("--urls", type=int, default=10_000_000)
+    parser.add_argument("--hosts", type=int, default=100_000)
+    parser.add_argument("--finishes", type=int, default=200_000)
+    parser.add_argument("--dir", type=Path)
+    parser.add_argument("--sync", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    folder = arguments.dir or Path(tempfile.mkdtemp(prefix="gossamer-frontier-"))
+    try:
+        facts = measure(folder, arguments)
+    finally:
+        if arguments.dir is None:
+            shutil.rmtree(folder)
+    print(json.dumps(facts) if arguments.json else "\n".join(f"{name:<34} {value}" for name, value in facts.items()))
+
+
+def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
+    facts: dict[str, object] = {"urls": arguments.urls, "hosts": arguments.hosts}
+    store, frontier = opened(folder)
+    links = crawl_like_links(arguments.hosts, random.Random(1))
+    added, offered, spent_s = 0, 0, 0.0
+    memory_at = {arguments.urls // 10, arguments.urls // 2, arguments.urls}
+    stretch = arguments.urls // 10
+    for target in range(stretch, arguments.urls + 1, stretch):
+        offered_before, spent_before_s = offered, spent_s
+        while added < target:
+            batch = list(itertools.islice(links, BATCH))
+            started = time.perf_counter()
+            added += frontier.add(batch, sync=arguments.sync)
+            spent_s += time.perf_counter() - started
+            offered += len(batch)
+        pace = (offered - offered_before) / (spent_s - spent_before_s)
+        filter_mib = frontier.seen.filter_bytes / 2**20
+        line = f"{pace:,.0f} links/s, {resident_mib():,.0f} MiB resident, {filter_mib:,.0f} MiB of it the filter"
+        print(f"{added:>12,} URLs  {line}", file=sys.stderr, flush=True)
+        if target in memory_at:
+            facts[f"at_{target}_urls"] = line
+    facts["adds_per_s"] = round(offered / spent_s)
+    facts |= leases_and_finishes(frontier, arguments.finishes)
+    frontier.close()
+    store.close()
+    facts["bytes_on_disk_per_url"] = round(sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / added, 1)
+    for kind in ("after_a_clean_end", "after_a_crash"):
+        started = time.perf_counter()
+        store, frontier = opened(folder)
+        frontier.lease(1)
+        facts[f"start_s_{kind}"] = round(time.perf_counter() - started, 3)
+        store.close()  # without frontier.close(): as a crash leaves it
+    return facts
+
+
+def leases_and_finishes(frontier: Frontier, wanted: int) -> dict[str, object]:
+    done, spent_s = 0, 0.0
+    while done < wanted:
+        started = time.perf_counter()
+        leases = frontier.lease(500)
+        spent_s += time.perf_counter() - started
+        if not leases:
+            break
+        outcomes = [outcome_of(lease) for lease in leases]
+        started = time.perf_counter()
+        for outcome in outcomes:
+            frontier.answered(outcome.lease, outcome.result)
+        places = [Place("000-00000.warc.gz", done + n, 7000) for n in range(len(outcomes))]
+        frontier.finish(outcomes, places, Place("000-00000.warc.gz", done, 0))
+        spent_s += time.perf_counter() - started
+        done += len(leases)
+    return {"leases_and_finishes": done, "leases_and_finishes_per_s": round(done / spent_s)}
+
+
+def outcome_of(lease: Lease) -> Outcome:
+    now = time.time()
+    exchange = Exchange(b"GET / HTTP/1.1", b"HTTP/1.1 200 OK\r\n", 200, "192.0.2.1", now - 1, now - 1, 0.0)
+    page = Page(lease.url, "text/html", "A title of ordinary length, as pages have it")
+    return Outcome(lease, Fetched(exchange, b"body"), page, content_hash=os.urandom(32).hex())
+
+
+def crawl_like_links(hosts: int, chance: random.Random) -> Iterator[Link]:
+    """Links as pages bring them: runs of one host, a heavy tail of host sizes, 45 % seen before."""
+    weights = list(itertools.accumulate(1 / rank for rank in range(1, hosts + 1)))
+    counts = [0] * hosts
+    population = range(hosts)
+    while True:
+        for host in chance.choices(population, cum_weights=weights, k=1000):
+            source = f"https://www.host{host}.example/"
+            for _ in range(10):
+                if counts[host] and chance.random() < KNOWN_SHARE:
+                    page = int(counts[host] * chance.random())
+                else:
+                    page = counts[host]
+                    counts[host] += 1
+                url = f"https://www.host{host}.example/articles/{page % 97}/a-page-with-a-title-{page}.html"
+                yield Link(url, "read on", "", source, 1 + page % 5)
+
+
+def opened(folder: Path) -> tuple[RocksStore, Frontier]:
+    store = RocksStore(folder / "000", TABLES)
+    settings = FrontierSettings(host_queue_max=10**9)
+    return store, Frontier(store, RealClock(seed=1), always_open, settings, PolitenessSettings(delay_s=0.0))
+
+
+def always_open(link: Link) -> Reason | None:
+    return None
+
+
+def resident_mib() -> float:
+    text = Path("/proc/self/statm").read_text().split()
+    return int(text[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""A back queue: the URLs of one host that is being crawled now, in the order they are to be asked for.
+
+On disk it is the host's range of the `queue` table. In memory there is only its head, refilled by seeking from the
+last key read, because the keys before it are mostly tombstones. An entry stays on disk until its URL is finished:
+a crash puts every URL that was in flight back where it was by doing nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import insort
+from collections import deque
+from itertools import islice
+
+from gossamer.interfaces import Store
+from gossamer.records import Host
+
+HEAD_MAX = 32  # entries in memory per active host: about 5 KB, and one seek per 32 fetches
+
+BOOKED = b"booked"  # stands for a request that is no lease
+
+Entry = tuple[bytes, bytes]  # queue key, URL key
+
+
+class Back:
+    def __init__(self, store: Store, key: bytes, host: Host) -> None:
+        self.key = key
+        self.host = host
+        self.asked: bytes | None = None  # the URL key of the request under way
+        self.out = 0  # leases not yet finished; their entries are still on disk
+        self.served = 0  # leases since it got its place
+        self.is_leaving = False  # it has had its share, and others wait
+        self.stored_delay_s = host.delay_s  # as the disk knows it
+        self.bookings: deque[asyncio.Future[None]] = deque()  # turns wanted for something else than a page
+        self._store = store
+        self._head: list[Entry] = []
+        self._read_to = key
+
+    def __repr__(self) -> str:
+        state = "asked" if self.asked else f"ready at {self.host.ready_at:.3f}"
+        return f"Back({self.host.name}, {state}, queued={self.host.queued}, out={self.out})"
+
+    @property
+    def has_work(self) -> bool:
+        return self.host.queued > self.out or bool(self.bookings)
+
+    @property
+    def is_idle(self) -> bool:
+        return self.host.queued == 0 and self.out == 0 and self.asked is None and not self.bookings
+
+    def admit_booking(self) -> bool:
+        """Give the turn that has come to whoever booked one, if anybody still waits for it."""
+        while self.bookings:
+            booking = self.bookings.popleft()
+            if not booking.done():
+                self.asked = BOOKED
+                booking.set_result(None)
+                return True
+        return False
+
+    def next(self) -> Entry | None:
+        if not self._head:
+            start = self._read_to + b"\0"
+            self._head = list(islice(self._store.scan("queue", start, self.key), HEAD_MAX))
+            if self._head:
+                self._read_to = self._head[-1][0]
+        return self._head.pop(0) if self._head else None
+
+    def offer(self, entry: Entry) -> None:
+        """A new entry is on disk: it is in the way of the next refill, or belongs into the head."""
+        if entry[0] <= self._read_to:
+            insort(self._head, entry)
+
+    def withdraw(self, entry: Entry) -> None:
+        """An entry is no longer on disk."""
+        if entry in self._head:
+            self._head.remove(entry)
+
+    def put_back(self, entry: Entry) -> None:
+        """A lease ended without an outcome for the URL: it stands where it stood before."""
+        insort(self._head, entry)

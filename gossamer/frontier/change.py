@@ -1,0 +1,177 @@
+"""A change: one atomic batch under way, with all it has touched, because its later parts must see the earlier ones.
+
+It carries the hosts it changed and the partition's counters along, so that they are never ahead of what they count,
+nor behind. Memory follows only after the disk: see `Front.follow`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.config import FrontierSettings
+from gossamer.frontier.back import Back
+from gossamer.frontier.front import Front
+from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.priority import rank
+from gossamer.frontier.seen import Seen
+from gossamer.frontier.tables import Meta, Site, due_key, encode, queue_key, rank_of
+from gossamer.interfaces import Store
+from gossamer.records import Host, Known, Reason, State
+from gossamer.url.site import host_of, site_of
+
+
+class Change:
+    def __init__(
+        self, store: Store, front: Front, seen: Seen, meta: Meta, settings: FrontierSettings, now: float
+    ) -> None:
+        self._store = store
+        self._ledger = Ledger(store)
+        self._front = front
+        self._seen = seen
+        self._meta = meta
+        self._settings = settings
+        self.now = now
+        self._ranks: dict[int, int] = {}  # by depth: the moment is the same for the whole change
+        self._start()
+
+    def _start(self) -> None:
+        self.batch = self._store.batch()
+        self.size = 0  # of the batch, about: what `put_known` and `enqueue` wrote
+        self.known: dict[bytes, Known] = {}
+        self.is_dirty = False  # a counter changed, if nothing else did
+        self._hosts: dict[bytes, Host] = {}
+        self._sites: dict[str, Site] = {}
+        self._offered: dict[bytes, bytes] = {}
+        self._dropped: set[bytes] = set()
+        self._left: list[bytes] = []
+
+    # ---- URLs --------------------------------------------------------------------------------------------
+
+    def put_known(self, key: bytes, known: Known) -> None:
+        self.known[key] = known
+        self.batch.put("urls", key, encode(known))
+        self.size += 2
+
+    def put_new(self, key: bytes, known: Known) -> None:
+        self._meta.totals.known += 1
+        self._seen.add(key)
+        self.put_known(key, known)
+
+    def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
+        """Final, with its reason; the URL is not in a queue, or the caller takes it out."""
+        totals = self._meta.totals
+        totals.refused += 1
+        totals.reasons[reason] = totals.reasons.get(reason, 0) + 1
+        self._seen.cool(known.url)  # found again, it may have to be looked at again
+        self.put_known(key, msgspec.structs.replace(known, state=State.REFUSED, reason=reason, detail=detail))
+
+    def quarantine(self, key: bytes, known: Known) -> None:
+        self._meta.totals.quarantined += 1
+        self.batch.put("quarantine", key, b"")
+        self.put_known(key, known)
+
+    def release(self, key: bytes) -> None:
+        self._meta.totals.quarantined -= 1
+        self.batch.delete("quarantine", key)
+
+    # ---- queues ------------------------------------------------------------------------------------------
+
+    def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
+        """Put a URL into its host's queue: by its priority, behind those of the same."""
+        host = self.host(key, host_name or host_of(known.url))
+        wanted = self._ranks.get(known.depth)
+        if wanted is None:
+            wanted = self._ranks[known.depth] = rank(known.depth, self.now, self._settings)
+        if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
+            self.refuse(key, known, Reason.QUEUE_FULL)
+            return
+        self._meta.turn += 1
+        entry = queue_key(key[:8], wanted, self._meta.turn)
+        self.batch.put("queue", entry, key)
+        self._offered[entry] = key
+        self._meta.totals.queued += 1
+        host.queued += 1
+        self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
+
+    def dequeue(self, entry: bytes, host: Host) -> None:
+        self.batch.delete("queue", entry)
+        self._offered.pop(entry, None)
+        host.queued -= 1
+        self._meta.totals.queued -= 1
+
+    def _make_room(self, host_key: bytes, host: Host, wanted: int) -> bool:
+        """The queue is full: drop its last URL if the new one is better."""
+        worst = self._store.last("queue", host_key)
+        if worst is None or worst[0] in self._dropped or worst[0] < queue_key(host_key, wanted, 0):
+            return False
+        entry, key = worst
+        if self._store.get("leases", key) is not None:
+            return False
+        known = self.known.get(key) or self._ledger.known(key)
+        assert known is not None, f"queued but unknown: {key.hex()}"
+        self.dequeue(entry, host)
+        self.refuse(key, known, Reason.QUEUE_FULL)
+        self._dropped.add(entry)
+        back = self._front.active.get(host_key)
+        if back is not None:
+            back.withdraw(worst)
+        return True
+
+    # ---- hosts and sites ---------------------------------------------------------------------------------
+
+    def host(self, key: bytes, name: str) -> Host:
+        """A host, to be changed: it is written with the batch. A new host's life starts here."""
+        key = key[:8]
+        host = self._hosts.get(key)
+        if host is None:
+            host = self._front.host(key)
+            if host is None:
+                host = Host(name=name, site=site_of(name))
+            if not host.is_counted:
+                host.is_counted = True
+                self._meta.totals.hosts += 1
+            self._hosts[key] = host
+        return host
+
+    def site(self, name: str) -> Site:
+        site = self._sites.get(name)
+        if site is None:
+            site = self._sites[name] = self._ledger.site(name)
+        return site
+
+    def rest(self, back: Back, until: float) -> None:
+        """The host leaves its place to others until a moment."""
+        self._front.strike(self.batch, back.host)
+        self.batch.put("due", due_key(until, back.key), b"")
+        self._leave(back)
+
+    def give_way(self, back: Back) -> None:
+        """The host goes to the end of its level."""
+        head = back.next()
+        assert head is not None, f"nothing queued: {back}"  # all of it is on disk by now, and none in flight
+        self._front.strike(self.batch, back.host)
+        self._meta.turn += 1
+        self._front.enlist(self.batch, back.key, back.host, rank_of(head[0]), self._meta.turn)
+        self._leave(back)
+
+    def _leave(self, back: Back) -> None:
+        self._hosts[back.key] = back.host
+        self._left.append(back.key)
+
+    # ---- the end -----------------------------------------------------------------------------------------
+
+    def write(self, *, sync: bool) -> None:
+        if not (len(self.batch) or self._hosts or self.is_dirty):
+            return
+        for key, host in self._hosts.items():
+            if host.queued == 0:
+                self._front.strike(self.batch, host)
+            self.batch.put("hosts", key, encode(host))
+        for name, site in self._sites.items():
+            self.batch.put("sites", name.encode(), encode(site))
+        self.batch.put("meta", b"meta", encode(self._meta))
+        self._store.write(self.batch, sync=sync)
+        self._front.follow(self._hosts, self._offered.items())
+        for key in self._left:
+            self._front.leave(key)
+        self._start()

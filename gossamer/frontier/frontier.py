@@ -1,0 +1,480 @@
+"""The frontier of one partition: what to fetch next, when it is polite, and where every URL stands.
+
+Three verbs move a URL: `add` lets it in, `lease` hands it out, `finish` records what became of it. Each is one
+atomic batch, so that a crash at any moment leaves every accepted URL in exactly one state:
+
+    add ---> QUEUED ---lease---> IN_FLIGHT ---finish---> DONE, FAILED, REFUSED
+               ^                    |   |
+               |                    |   +---finish---> WAITING (for another try) ---due---> QUEUED
+               +--expiry or crash---+
+                                    +---third crash on it---> QUARANTINED
+
+`answered` stands between lease and finish: the answer has ended, so the host's clock starts and the host may be
+asked again after its delay, while the page still waits to be stored.
+
+Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. What is
+where: front.py which host gets a place, back.py its URLs, politeness.py when, priority.py how much a URL is worth,
+leases.py what is out, seen.py what is known, steps.py what an outcome means, change.py how it gets to the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gossamer.clock import Clock
+from gossamer.config import FrontierSettings, PolitenessSettings
+from gossamer.frontier.back import Back, Entry
+from gossamer.frontier.change import Change
+from gossamer.frontier.front import Front
+from gossamer.frontier.intake import Intake
+from gossamer.frontier.leases import Held, Leases
+from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.policy import Policies
+from gossamer.frontier.politeness import ended_at, next_delay
+from gossamer.frontier.recorder import Recorder
+from gossamer.frontier.recovery import recover
+from gossamer.frontier.seen import Seen
+from gossamer.frontier.steps import Step, after, next_step
+from gossamer.frontier.store import BATCH_MAX
+from gossamer.frontier.tables import (
+    HOST_KEY_BYTES,
+    LeaseNote,
+    Totals,
+    booking_key,
+    due_key,
+    encode,
+    host_key,
+    moment_of,
+    rank_of,
+    url_key,
+)
+from gossamer.interfaces import Filter, Store
+from gossamer.records import (
+    Claim,
+    Fetched,
+    Host,
+    Known,
+    Lease,
+    Link,
+    Moved,
+    Outcome,
+    Place,
+    Postponed,
+    Reason,
+    Result,
+    RobotsCopy,
+    RobotsRead,
+    State,
+    Url,
+)
+
+REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
+PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
+
+
+class Frontier:
+    def __init__(
+        self, store: Store, clock: Clock, door: Filter, limits: FrontierSettings, politeness: PolitenessSettings
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._politeness = politeness
+        self._ledger = Ledger(store)
+        self._meta = self._ledger.meta()
+        self._front = Front(store, self._ledger, limits, clock.random)
+        self._leases = Leases()
+        self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
+        self._intake = Intake(door, self._seen, self._ledger, self._leases, self._front, self._meta.totals)
+        self._recorder = Recorder(store.folder / "processing")
+        self._next_due_at = next((moment_of(key) for key, _ in store.scan("due")), None)
+        change = self._change()
+        recover(store, self._ledger, change, self._recorder.found(), limits.kills_max, politeness.delay_s)
+        change.write(sync=True)
+        self._recorder.leave()
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        return f"Frontier(queued={totals.queued}, waiting={totals.waiting}, active={self.active_hosts})"
+
+    def close(self) -> None:
+        """A clean end: what costs time to make again is saved. The store is not ours to close."""
+        self._seen.save(self.totals.known)
+        self._recorder.close()
+
+    # ---- what a person or the loop may ask ---------------------------------------------------------------
+
+    @property
+    def totals(self) -> Totals:
+        return self._meta.totals
+
+    @property
+    def archive_end(self) -> Place | None:
+        return self._meta.archive_end
+
+    @property
+    def claims(self) -> list[Claim]:
+        """Content that may not have reached the fingerprints before a crash; to be settled again at the start."""
+        return self._meta.claims
+
+    @property
+    def pages(self) -> int:
+        return self.totals.pages
+
+    @property
+    def active_hosts(self) -> int:
+        return len(self._front.active)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._leases)
+
+    @property
+    def seen(self) -> Seen:
+        return self._seen
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is queued, in flight or waiting: only a new link can bring work."""
+        return self.totals.queued == 0 and self.totals.waiting == 0
+
+    def next_at(self) -> float | None:
+        """When there may be something to lease; None: not before something is added or answered."""
+        moments = (self._front.turns.next_at(), self._next_due_at, self._leases.next_expiry())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def state(self, url: Url) -> Known | None:
+        return self._ledger.state(url)
+
+    def host(self, name: str) -> Host | None:
+        return self._front.host(host_key(name))
+
+    def robots(self, origin: str) -> RobotsCopy | None:
+        return self._ledger.robots(origin)
+
+    def obey(self, policies: Policies) -> None:
+        """What the operator says holds from each host's next turn on."""
+        self._front.policies = policies
+
+    def _change(self) -> Change:
+        return Change(self._store, self._front, self._seen, self._meta, self._limits, self._clock.now())
+
+    # ---- add ---------------------------------------------------------------------------------------------
+
+    def add(self, links: Iterable[Link], *, sync: bool = True) -> int:
+        """Let links in by the door; those seen before change nothing. Returns how many URLs are new."""
+        new = 0
+        change = self._change()
+        for link in links:
+            new += self._intake.admit(change, link)
+            if change.size >= BATCH_MAX:
+                change.write(sync=sync)
+        change.write(sync=sync)
+        return new
+
+    # ---- lease -------------------------------------------------------------------------------------------
+
+    def lease(self, most: int) -> list[Lease]:
+        """Up to `most` URLs of hosts that may be asked now, one a host. Durable before it returns."""
+        now = self._clock.now()
+        change = self._change()
+        self._seen.remake_some()
+        self._expire(now)
+        self._wake(change, now)
+        self._fill_places(change)
+        leases: list[Lease] = []
+        while len(leases) < most and (key := self._front.turns.pop(now)) is not None:
+            back = self._front.active[key]
+            policy = self._front.policies.of(back.host)
+            if policy.paused or self._is_held(change, back):
+                self._front.turns.put(key, now + PAUSE_S)
+            elif back.admit_booking():
+                change.host(key, back.host.name)
+                change.batch.put("leases", booking_key(key), encode(LeaseNote(b"", 0, now)))
+            elif back.is_leaving:
+                pass
+            elif (lease := self._next_lease(change, back, now)) is not None:
+                leases.append(lease)
+            else:
+                self._front.leave_if_idle(key)
+        change.write(sync=False)
+        return leases
+
+    def _next_lease(self, change: Change, back: Back, now: float) -> Lease | None:
+        """The host's next URL; those that may not be asked for are refused on the way."""
+        while (entry := back.next()) is not None:
+            known = self._ledger.known(entry[1])
+            assert known is not None, f"queued but unknown: {entry}"
+            reason = self._over_budget(change, back)
+            if reason is None:
+                return self._hand_out(change, back, entry, known, now)
+            change.dequeue(entry[0], change.host(entry[1], back.host.name))
+            change.refuse(entry[1], known, reason)
+            if change.size >= BATCH_MAX:
+                change.write(sync=False)
+        return None
+
+    def _over_budget(self, change: Change, back: Back) -> Reason | None:
+        host = back.host
+        policy = self._front.policies.of(host)
+        if policy.blocked:
+            return Reason.BLOCKED
+        most = self._host_pages_max(host)
+        if most is not None and host.pages >= most:
+            return Reason.HOST_BUDGET
+        most = self._site_pages_max(host)
+        if most is not None and change.site(host.site).pages >= most:
+            return Reason.SITE_BUDGET
+        return None
+
+    def _is_held(self, change: Change, back: Back) -> bool:
+        """What is in flight may use up the budget: wait and see."""
+        host = back.host
+        most = self._host_pages_max(host)
+        if most is not None and host.pages < most <= host.pages + back.out:
+            return True
+        most = self._site_pages_max(host)
+        if most is None:
+            return False
+        out = sum(other.out for other in self._front.active.values() if other.host.site == host.site)
+        return change.site(host.site).pages < most <= change.site(host.site).pages + out
+
+    def _host_pages_max(self, host: Host) -> int | None:
+        return self._front.policies.of(host).max_pages or self._limits.host_pages_max
+
+    def _site_pages_max(self, host: Host) -> int | None:
+        return self._front.policies.site_pages_max(host.site) or self._limits.site_pages_max
+
+    def _hand_out(self, change: Change, back: Back, entry: Entry, known: Known, now: float) -> Lease:
+        lease = Lease(
+            link=Link(known.url, source=known.source, depth=known.depth, hops=known.hops),
+            host=back.host.name,
+            expires_at=now + self._limits.lease_s,
+            attempt=known.attempts + 1,
+            key=entry[1],
+        )
+        back.asked = entry[1]
+        back.out += 1
+        self._front.serve(back)
+        self._leases.give(change.batch, Held(lease, entry, known))
+        return lease
+
+    def _wake(self, change: Change, now: float) -> None:
+        """Queue again what waited for another try, and list hosts again that rested, once their moment has come."""
+        if self._next_due_at is None or self._next_due_at > now:
+            return
+        self._next_due_at = None
+        for due, _ in self._store.scan("due"):
+            if moment_of(due) > now or change.size >= BATCH_MAX:
+                self._next_due_at = moment_of(due)
+                break
+            change.batch.delete("due", due)
+            key = due[8:]
+            if len(key) == HOST_KEY_BYTES:
+                self._end_rest(change, key)
+                continue
+            known = self._ledger.known(key)
+            assert known is not None, f"due but unknown: {due.hex()}"
+            known = msgspec.structs.replace(known, state=State.QUEUED, due_at=None)
+            change.put_known(key, known)
+            self.totals.waiting -= 1
+            change.enqueue(key, known)
+
+    def _end_rest(self, change: Change, key: bytes) -> None:
+        head = next(self._store.scan("queue", prefix=key), None)
+        host = self._front.host(key)
+        if head is not None and host is not None:
+            self._meta.turn += 1
+            self._front.enlist(change.batch, key, change.host(key, host.name), rank_of(head[0]), self._meta.turn)
+
+    def _fill_places(self, change: Change) -> None:
+        self._let_go(change)
+        change.write(sync=False)
+        while self._front.activate(change.now + REST_S):
+            self._let_go(change)
+            change.write(sync=False)
+
+    def _let_go(self, change: Change) -> None:
+        """Hosts that have had their share, or have to rest for long, make place for others."""
+        for back in self._front.ready_to_leave():
+            if back.host.ready_at > change.now + REST_S:
+                change.rest(back, back.host.ready_at)
+                self._next_due_at = min(back.host.ready_at, self._next_due_at or back.host.ready_at)
+            else:
+                change.give_way(back)
+
+    def _expire(self, now: float) -> None:
+        """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
+        batch = self._store.batch()
+        for key in self._leases.expired(now):
+            back = self._front.active[key[:8]]
+            back.put_back(self._leases.end(batch, key).entry)
+            back.out -= 1
+            if back.asked == key:
+                back.asked = None
+                back.host.ready_at = now + max(back.host.delay_s, self._politeness.delay_s)
+                batch.put("hosts", back.key, encode(back.host))
+            self._front.arm(back)
+        self._store.write(batch, sync=False)
+
+    # ---- answered ----------------------------------------------------------------------------------------
+
+    def answered(self, lease: Lease, result: Result) -> None:
+        """The answer has ended: from now on the host's delay runs."""
+        key = lease.key
+        if self._leases.of(key, lease) is None:
+            return  # it ran out, and was given back
+        self._leases.answered(key)
+        back = self._front.active[key[:8]]
+        self._start_delay(back.host, result)
+        back.asked = None
+        is_put_back = isinstance(result, RobotsRead | Postponed)
+        if is_put_back or back.host.delay_s > back.stored_delay_s:
+            # More than the disk knows of: a crash before `finish` must not let the host be asked sooner.
+            batch = self._store.batch()
+            batch.put("hosts", back.key, encode(back.host))
+            back.stored_delay_s = back.host.delay_s
+            if is_put_back:
+                back.put_back(self._leases.end(batch, key).entry)
+                back.out -= 1
+            self._store.write(batch, sync=False)
+        if back.host.ready_at > self._clock.now() + REST_S:
+            self._front.send_away(back)
+        self._front.arm(back)
+
+    def _start_delay(self, host: Host, result: Result) -> None:
+        if isinstance(result, Postponed):
+            host.ready_at, host.delay_reason = self._clock.now() + result.wait_s, result.reason
+            return
+        moment = ended_at(result)
+        if moment is None:
+            return  # nothing was asked
+        if isinstance(result, RobotsRead):
+            host.crawl_delay_s = result.robots.crawl_delay_s
+        delay = next_delay(host, result, self._politeness, self._front.policies.of(host))
+        host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
+        host.ready_at = moment + delay.seconds
+        host.requests += 1
+        if isinstance(result, RobotsRead) and result.wait_s > delay.seconds:
+            host.ready_at, host.delay_reason = moment + result.wait_s, Reason.ROBOTS_UNREACHABLE
+
+    # ---- a page is being processed -----------------------------------------------------------------------
+
+    def processing(self, lease: Lease) -> None:
+        """From here on the page may take the worker down with it."""
+        self._recorder.enter(lease.url)
+
+    def processed(self) -> None:
+        self._recorder.leave()
+
+    # ---- a turn for something else than a page -----------------------------------------------------------
+
+    def book(self, name: str) -> asyncio.Future[None]:
+        """A turn of this host for a request that is not a lease; the future is done when the turn has come."""
+        back = self._front.visitor(host_key(name), name)
+        booking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        back.bookings.append(booking)
+        self._front.arm(back)
+        return booking
+
+    def release(self, name: str, ended_at: float) -> None:
+        """The booked request has ended: the host's delay runs."""
+        back = self._front.active[host_key(name)]
+        host = back.host
+        back.asked = None
+        host.requests += 1
+        host.delay_s = max(host.delay_s, self._politeness.delay_s)
+        host.ready_at = ended_at + host.delay_s
+        change = self._change()
+        change.host(back.key, name)
+        change.batch.delete("leases", booking_key(back.key))
+        change.write(sync=False)
+        if back.key in self._front.active:
+            self._front.arm(back)
+
+    # ---- finish ------------------------------------------------------------------------------------------
+
+    def finish(
+        self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None
+    ) -> None:
+        """Record what became of leases, and where their content lies: one batch, durable when this returns."""
+        change = self._change()
+        self._meta.claims = [
+            Claim(outcome.content_hash, outcome.lease.url, outcome.result.exchange.started_at)
+            for outcome in outcomes
+            if isinstance(outcome.result, Fetched) and outcome.content_hash and outcome.verdict.is_original
+        ]
+        if archive_end is not None:
+            self._meta.archive_end = archive_end
+        for outcome, place in zip(outcomes, places, strict=True):
+            self._finish_one(change, outcome, place)
+        change.write(sync=True)
+
+    def _finish_one(self, change: Change, outcome: Outcome, place: Place | None) -> None:
+        key, result = outcome.lease.key, outcome.result
+        host = change.host(key, outcome.lease.host)
+        if ended_at(result) is not None:
+            self.totals.requests += 1
+        if isinstance(result, RobotsRead):
+            change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
+            return
+        if self._leases.of(key, outcome.lease) is None:
+            return  # put back already, or it ran out meanwhile and another lease will tell
+        held = self._leases.end(change.batch, key)
+        self._front.active[key[:8]].out -= 1
+        step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
+        known = after(held.known, outcome.lease.attempt, step, outcome, place)
+        change.dequeue(held.entry[0], host)
+        change.put_known(key, known)
+        self._count(change, host, step, outcome)
+        if step.state is State.WAITING:
+            assert step.due_at is not None
+            change.batch.put("due", due_key(step.due_at, key), b"")
+            self._next_due_at = min(step.due_at, self._next_due_at or step.due_at)
+            self.totals.waiting += 1
+        elif step.to_the_end:
+            change.enqueue(key, known)
+
+    def _count(self, change: Change, host: Host, step: Step, outcome: Outcome) -> None:
+        totals = self.totals
+        match outcome.result:
+            case Fetched(body=body):
+                totals.pages += 1
+                host.pages += 1
+                if self._limits.site_pages_max or self._front.policies.sites:
+                    change.site(host.site).pages += 1
+                totals.bytes += len(body)
+                host.body_bytes += len(body)
+                totals.duplicates += not outcome.verdict.is_original
+            case Moved():
+                totals.moved += 1
+        if step.reason is not None:
+            host.errors += 1
+            host.last_error = step.reason
+        if step.state in (State.FAILED, State.REFUSED):
+            assert step.reason is not None
+            totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
+            totals.failed += step.state is State.FAILED
+            totals.refused += step.state is State.REFUSED
+
+    # ---- quarantine --------------------------------------------------------------------------------------
+
+    def pardon(self, url: Url, *, drop: bool = False) -> bool:
+        """Let a URL out of quarantine: to be tried again, or dropped for good. False: it is not in there."""
+        key = url_key(url)
+        known = self._ledger.known(key)
+        if known is None or known.state is not State.QUARANTINED:
+            return False
+        change = self._change()
+        change.release(key)
+        if drop:
+            change.refuse(key, known, Reason.KILLS_WORKER, known.detail)
+        else:
+            known = msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail="", kills=0)
+            change.put_known(key, known)
+            change.enqueue(key, known)
+        change.write(sync=True)
+        return True

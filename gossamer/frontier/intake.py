@@ -1,0 +1,90 @@
+"""The intake: what becomes of a link that arrives. Seen before? Let in by the door? New, or a refusal to be lifted?
+
+The order is by cost: the cache of hot URLs answers from the text alone, the door decides without a look at the disk,
+the filter knows most new URLs for new, and only then is the store asked.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.frontier.change import Change
+from gossamer.frontier.front import Front
+from gossamer.frontier.leases import Leases
+from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.seen import Seen
+from gossamer.frontier.tables import Totals, host_key, url_key
+from gossamer.interfaces import Filter
+from gossamer.records import Known, Link, Reason, State, Url
+from gossamer.url.site import host_of, site_of
+
+# Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
+LIFTED = frozenset({Reason.MAX_DEPTH, Reason.BLOCKED, Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.QUEUE_FULL})
+
+
+class Intake:
+    def __init__(
+        self, door: Filter, seen: Seen, ledger: Ledger, leases: Leases, front: Front, totals: Totals
+    ) -> None:
+        self._door = door
+        self._seen = seen
+        self._ledger = ledger
+        self._leases = leases
+        self._front = front
+        self._totals = totals
+        self._source: Url = ""
+        self._source_site = ""
+
+    def admit(self, change: Change, link: Link) -> bool:
+        """Whether the link brought something new."""
+        host = host_of(link.url)
+        if link.source is not None and link.hops == 0:
+            self._count_in_link(change, link.source, host)
+        if self._seen.is_hot(link.url, link.depth):
+            return False
+        reason = self._door(link)
+        if reason is not None and reason is not Reason.MAX_DEPTH:
+            turned_away = self._totals.turned_away
+            turned_away[reason] = turned_away.get(reason, 0) + 1
+            change.is_dirty = True
+            return False
+        key = url_key(link.url, host)
+        known = change.known.get(key)
+        if known is None and self._seen.may_know(key):
+            if self._seen.is_fast:
+                return False
+            known = self._ledger.known(key)
+        if reason is None:
+            self._seen.warm_up(link.url, link.depth)
+        if known is not None and (known.reason not in LIFTED or known.state is not State.REFUSED or reason):
+            if link.depth < known.depth and known.state in (State.QUEUED, State.WAITING):
+                known = msgspec.structs.replace(known, depth=link.depth)
+                change.put_known(key, known)
+                self._leases.deepen(key, known)
+            return False
+        fresh = Known(
+            link.url, State.QUEUED, depth=link.depth, hops=link.hops, source=link.source, found_at=change.now
+        )
+        if known is None:
+            change.put_new(key, fresh)
+        else:
+            self._lift(known)
+            change.put_known(key, fresh)
+        if reason is not None:
+            # Recorded and not only counted: the same URL may turn up nearer to a seed, and `why` has to know.
+            change.refuse(key, fresh, reason)
+        else:
+            change.enqueue(key, fresh, host)
+        return known is None or reason is None
+
+    def _lift(self, known: Known) -> None:
+        assert known.reason is not None
+        self._totals.refused -= 1
+        self._totals.reasons[known.reason] -= 1
+
+    def _count_in_link(self, change: Change, source: Url, host: str) -> None:
+        """A link from another site is evidence for the host, whether its URL is new or not."""
+        if source != self._source:  # the links of a page come one after the other
+            self._source, self._source_site = source, site_of(host_of(source))
+        if site_of(host) != self._source_site and self._front.host(host_key(host)) is not None:
+            change.host(host_key(host), host).in_links += 1

@@ -1,0 +1,74 @@
+"""The ledger: reading a partition's state, from within and from without.
+
+The frontier reads through it, and so do `status`, `pages`, `hosts` and `why` on a store opened read-only, whether the
+crawl is running or not. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from gossamer.frontier.tables import (
+    Meta,
+    Site,
+    decode_host,
+    decode_known,
+    decode_meta,
+    decode_robots,
+    decode_site,
+    url_key,
+)
+from gossamer.interfaces import Store
+from gossamer.records import Host, Known, RobotsCopy, State, Url
+
+
+class Ledger:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def meta(self) -> Meta:
+        value = self._store.get("meta", b"meta")
+        return decode_meta(value) if value is not None else Meta()
+
+    def known(self, key: bytes) -> Known | None:
+        value = self._store.get("urls", key)
+        return decode_known(value) if value is not None else None
+
+    def host(self, key: bytes) -> Host | None:
+        value = self._store.get("hosts", key)
+        return decode_host(value) if value is not None else None
+
+    def site(self, name: str) -> Site:
+        value = self._store.get("sites", name.encode())
+        return decode_site(value) if value is not None else Site()
+
+    def robots(self, origin: str) -> RobotsCopy | None:
+        value = self._store.get("robots", origin.encode())
+        return decode_robots(value) if value is not None else None
+
+    def state(self, url: Url) -> Known | None:
+        """All that is known of a URL; None: it was never accepted."""
+        key = url_key(url)
+        known = self.known(key)
+        if known is not None and known.state is State.QUEUED and self._store.get("leases", key) is not None:
+            return msgspec.structs.replace(known, state=State.IN_FLIGHT)
+        return known
+
+    def all_known(self) -> Iterator[Known]:
+        for _, value in self._store.scan("urls"):
+            yield decode_known(value)
+
+    def all_hosts(self) -> Iterator[Host]:
+        for _, value in self._store.scan("hosts"):
+            yield decode_host(value)
+
+    def quarantined(self) -> Iterator[Known]:
+        for key, _ in self._store.scan("quarantine"):
+            known = self.known(key)
+            assert known is not None, f"in quarantine but unknown: {key.hex()}"
+            yield known
+
+    def in_flight(self) -> int:
+        return sum(1 for _ in self._store.scan("leases"))

@@ -1,0 +1,52 @@
+"""Policies: what an operator says about a host or a site, over what the crawl would do by itself.
+
+Pure data. They live in the crawl's folder (`policies.json`, see folder.py), so that they survive restarts, can be set
+while the crawl runs or not, and take effect at the host's next turn. A host's policy goes before its site's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gossamer.records import Host
+
+
+class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    delay_s: Annotated[float, Meta(ge=0)] | None = (
+        None  # instead of politeness.delay_s; Crawl-delay and strain still count
+    )
+    max_pages: Annotated[int, Meta(ge=1)] | None = (
+        None  # instead of frontier.host_pages_max, or site_pages_max for a site
+    )
+    priority: Annotated[float, Meta(ge=0, le=1)] | None = None  # instead of the host's authority, in [0, 1]
+    paused: bool = False  # nothing is asked, everything stays queued
+    blocked: bool = False  # nothing is asked, what is queued is refused
+
+
+NONE = Policy()
+
+
+class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    hosts: dict[str, Policy] = {}
+    sites: dict[str, Policy] = {}
+
+    def of(self, host: Host) -> Policy:
+        """What holds for a host: its own policy, and its site's for what that leaves open."""
+        if not (self.hosts or self.sites):
+            return NONE
+        own, sites = self.hosts.get(host.name), self.sites.get(host.site)
+        if own is None or sites is None:
+            return own or (msgspec.structs.replace(sites, max_pages=None) if sites else NONE)
+        return Policy(
+            delay_s=own.delay_s if own.delay_s is not None else sites.delay_s,
+            max_pages=own.max_pages,
+            priority=own.priority if own.priority is not None else sites.priority,
+            paused=own.paused or sites.paused,
+            blocked=own.blocked or sites.blocked,
+        )
+
+    def site_pages_max(self, site: str) -> int | None:
+        return self.sites.get(site, NONE).max_pages

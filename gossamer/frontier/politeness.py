@@ -1,0 +1,116 @@
+"""Politeness: when a host may be asked again, as one pure function, and the heap of those moments.
+
+Invariant: a host's next request starts no sooner than `ready_at`, which is the end of its last answer plus the
+largest of what was configured, what its robots.txt asks, a factor times its response time, and the back-off that
+grows while it is overloaded. Retry-After is obeyed on top of these. The reason is kept, so that a person can ask
+why a host waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass
+
+from gossamer.config import PolitenessSettings
+from gossamer.frontier.policy import NONE, Policy
+from gossamer.records import Exchange, Failed, Host, Postponed, Reason, Refused, Result, RobotsRead
+
+# Signs that the host has too much to do, or is gone for the moment.
+STRAINED = frozenset({Reason.OVERLOADED, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CONNECT})
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How long to leave a host alone after its answer ended, why, and what to remember of its strain."""
+
+    seconds: float
+    reason: Reason
+    back_off_s: float = 0.0
+
+
+def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: Policy = NONE) -> Delay:
+    exchange = exchange_of(result)
+    seconds, reason = config.delay_s, Reason.CONFIGURED
+    if policy.delay_s is not None:
+        seconds, reason = policy.delay_s, Reason.POLICY
+    if host.crawl_delay_s is not None and host.crawl_delay_s > seconds:
+        seconds, reason = host.crawl_delay_s, Reason.CRAWL_DELAY
+    latency_s = exchange.latency_s if exchange is not None else 0.0
+    slow_s = min(latency_s * config.latency_factor, config.delay_s_max)
+    if slow_s > seconds:
+        seconds, reason = slow_s, Reason.LATENCY
+
+    if is_strained(result):
+        # Twice what it was, from the delay in force: a host that strains at 1 s is next asked after 2 s, then 4 s.
+        back_off_s = min(max(host.back_off_s, seconds) * 2, config.back_off_s_max)
+    else:
+        back_off_s = host.back_off_s / 2 if host.back_off_s > 2 * seconds else 0.0
+    if back_off_s > seconds:
+        seconds, reason = back_off_s, Reason.BACK_OFF
+
+    asked_s = exchange.retry_after_s if exchange is not None else None
+    if asked_s is not None and asked_s > seconds:
+        seconds, reason = asked_s, Reason.ASKED_BY_SERVER
+    return Delay(seconds, reason, back_off_s)
+
+
+def is_strained(result: Result) -> bool:
+    if isinstance(result, Failed):
+        return result.reason in STRAINED
+    if isinstance(result, RobotsRead):
+        return result.exchange is None or result.exchange.status in (429, 503)
+    return False
+
+
+def exchange_of(result: Result) -> Exchange | None:
+    return None if isinstance(result, Refused | Postponed) else result.exchange
+
+
+def ended_at(result: Result) -> float | None:
+    """When the answer ended; None where nothing was asked."""
+    exchange = exchange_of(result)
+    if exchange is not None:
+        return exchange.ended_at
+    return result.ended_at if isinstance(result, Failed | RobotsRead) else None
+
+
+class Turns:
+    """The heap: which host may be asked next, and when. A host is in it at most once, and not while it is asked."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, bytes]] = []
+        self._moments: dict[bytes, tuple[float, int]] = {}
+        self._order = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._moments)
+
+    def __contains__(self, host: bytes) -> bool:
+        return host in self._moments
+
+    def put(self, host: bytes, moment: float) -> None:
+        """Set or change a host's moment."""
+        order = next(self._order)
+        self._moments[host] = (moment, order)
+        heapq.heappush(self._heap, (moment, order, host))
+
+    def remove(self, host: bytes) -> None:
+        self._moments.pop(host, None)
+
+    def pop(self, now: float) -> bytes | None:
+        """A host whose moment has come, or None."""
+        moment = self.next_at()
+        if moment is None or moment > now:
+            return None
+        host = heapq.heappop(self._heap)[2]
+        del self._moments[host]
+        return host
+
+    def next_at(self) -> float | None:
+        while self._heap:
+            moment, order, host = self._heap[0]
+            if self._moments.get(host) == (moment, order):
+                return moment
+            heapq.heappop(self._heap)  # changed or removed since
+        return None

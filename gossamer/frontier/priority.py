@@ -1,0 +1,70 @@
+"""Priority: what is worth fetching next, as a number in [0, 1] that can be taken apart and explained.
+
+    0.4 x authority of the host    links to it from other sites, on a logarithmic scale
+    0.3 x need of freshness        1 for a page that was never fetched
+    0.3 x context of the link      1 for a seed, less the farther away from one
+
+and 0.01 more for each day of waiting, so that nothing waits for ever. All that waits gains at the same pace, so the
+order of two URLs never changes while they wait: instead of raising scores on disk every day, a *rank* is written
+once, which is the score turned around plus the day on which it was given. Ranks compare as the scores of any later
+day would.
+
+A host's authority is the same for all its URLs and changes while they wait. It decides between hosts (`level`) and
+not within one (`rank`), so it is never written into a queue.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gossamer.config import FrontierSettings
+from gossamer.records import Host
+
+EPOCH = 1_577_836_800.0  # 2020: days are counted from here, and a crawl does not start earlier
+DAY_S = 86400.0
+RANKS_A_POINT = 1_000_000  # a rank is in millionths of a point: 9 s of waiting
+LEVELS_A_POINT = 10  # a level is a tenth of a point: ten days of waiting
+IN_LINKS_FULL = 100_000  # links from other sites that make full authority
+
+
+@dataclass(frozen=True)
+class Priority:
+    """A score and its parts, each in [0, 1] before it is weighed."""
+
+    authority: float
+    freshness: float
+    context: float
+    waiting: float  # points gained by waiting
+    score: float
+
+
+def authority(host: Host) -> float:
+    return min(1.0, math.log1p(host.in_links) / math.log1p(IN_LINKS_FULL))
+
+
+def context(depth: int) -> float:
+    return 1.0 / (1 + depth)
+
+
+def priority(
+    host: Host, depth: int, waited_s: float, weights: FrontierSettings, fixed: float | None = None
+) -> Priority:
+    """The score of a URL now; `fixed` is what a policy says instead of the host's authority."""
+    parts = (authority(host) if fixed is None else fixed, 1.0, context(depth))
+    waiting = weights.waiting_a_day * waited_s / DAY_S
+    weighed = zip(parts, (weights.authority_weight, weights.freshness_weight, weights.context_weight), strict=True)
+    return Priority(*parts, waiting, min(1.0, sum(part * weight for part, weight in weighed) + waiting))
+
+
+def rank(depth: int, now: float, weights: FrontierSettings) -> int:
+    """The place of a URL in its host's queue: lower is better."""
+    score = weights.freshness_weight + weights.context_weight * context(depth)
+    points = (1.0 - score) + weights.waiting_a_day * (now - EPOCH) / DAY_S
+    return max(0, int(points * RANKS_A_POINT))
+
+
+def level(host: Host, best_rank: int, weights: FrontierSettings, fixed: float | None = None) -> int:
+    """The level at which a host waits for its place: lower is better. It sinks by one every ten days."""
+    points = best_rank / RANKS_A_POINT - weights.authority_weight * (authority(host) if fixed is None else fixed)
+    return max(0, int(points * LEVELS_A_POINT))

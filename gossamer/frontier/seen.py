@@ -1,0 +1,155 @@
+"""Have we seen this URL? Three answers of rising cost: a cache of hot URLs, a Bloom filter, the exact set on disk.
+
+Most links of a page have been seen a moment ago (navigation), and the cache answers these from the text alone, before
+anything is hashed. A URL that the filter does not know is new without a look at the disk. One that it knows is looked
+up ("exact", the default), or taken for seen ("fast", which skips one new URL in a hundred by mistake).
+
+The filter grows with the crawl: when one is full, another of twice the size is added, each with half the mistakes
+of the one before, so that their sum stays below twice the first's. It lives in memory and is saved at a clean end.
+After a crash it is made anew from the exact set in small steps while the crawl goes on; until then the disk answers.
+
+A billion URLs at one mistake in a hundred: about 1.5 GB over all partitions, which is why it can be sized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from rbloom import Bloom
+
+from gossamer.config import FrontierSettings
+from gossamer.interfaces import Store
+from gossamer.records import Url
+
+HOT_URLS = 20_000  # two generations of half of it; about 3 MB
+STEP = 4000  # URLs a step while the filter is made anew: about 5 ms
+
+
+def _number(key: bytes) -> int:
+    """A URL key is a hash already: 128 bits of it are what the filter wants, and `int` can be its hash function."""
+    return int.from_bytes(key[4:], "big", signed=True)
+
+
+class Seen:
+    def __init__(self, store: Store, settings: FrontierSettings, file: Path, urls: int) -> None:
+        self._store = store
+        self._settings = settings
+        self._file = file
+        self._hot: dict[Url, int] = {}
+        self._warm: dict[Url, int] = {}
+        self._filters: list[Bloom] = []
+        self._room = 0
+        self._remaking: Iterator[tuple[bytes, bytes]] | None = None
+        if not self._load(urls):
+            self._grow()
+            if urls:
+                self._remaking = store.scan("urls")
+
+    @property
+    def is_fast(self) -> bool:
+        return self._settings.seen == "fast"
+
+    @property
+    def is_complete(self) -> bool:
+        """The filter knows every URL; otherwise only the disk does."""
+        return self._remaking is None
+
+    # ---- hot URLs ----------------------------------------------------------------------------------------
+
+    def is_hot(self, url: Url, depth: int) -> bool:
+        """Seen lately, and no farther from a seed than this time: nothing about it can change."""
+        known = self._hot.get(url)
+        if known is None:
+            known = self._warm.get(url)
+        return known is not None and known <= depth
+
+    def warm_up(self, url: Url, depth: int) -> None:
+        self._hot[url] = depth
+        if len(self._hot) > HOT_URLS // 2:
+            self._hot, self._warm = {}, self._hot
+
+    def cool(self, url: Url) -> None:
+        self._hot.pop(url, None)
+        self._warm.pop(url, None)
+
+    # ---- the filter --------------------------------------------------------------------------------------
+
+    def may_know(self, key: bytes) -> bool:
+        if self._remaking is not None:
+            return True
+        number = _number(key)
+        for bloom in self._filters:  # noqa: SIM110 - twice as fast as any() here
+            if number in bloom:
+                return True
+        return False
+
+    def add(self, key: bytes) -> None:
+        if self._room <= 0:
+            self._grow()
+        self._filters[-1].add(_number(key))
+        self._room -= 1
+
+    def mistakes(self) -> float:
+        """The share of new URLs that the filter takes for known, as it is filled now."""
+        right = 1.0
+        for n, bloom in enumerate(self._filters):
+            capacity = self._settings.seen_urls << n
+            full = min(1.0, bloom.approx_items / capacity)
+            right *= 1.0 - (self._settings.seen_mistakes / 2**n) * full
+        return 1.0 - right
+
+    @property
+    def filter_bytes(self) -> int:
+        return sum(bloom.size_in_bits for bloom in self._filters) // 8
+
+    def remake_some(self) -> None:
+        """A step towards a complete filter after a crash; harmless for keys that were added meanwhile."""
+        if self._remaking is None:
+            return
+        keys = [key for key, _ in islice(self._remaking, STEP)]
+        for key in keys:
+            self.add(key)
+        if len(keys) < STEP:
+            self._remaking = None
+
+    def _grow(self) -> None:
+        n = len(self._filters)
+        capacity = self._settings.seen_urls << n
+        self._filters.append(Bloom(capacity, self._settings.seen_mistakes / 2**n, int))
+        self._room = capacity
+
+    # ---- from one run to the next ------------------------------------------------------------------------
+
+    def save(self, urls: int) -> None:
+        """At a clean end. The file tells how many URLs it knows: after a crash that is not how many there are."""
+        if not self.is_complete:
+            return
+        with self._file.open("wb") as file:
+            sizes = [urls, self._settings.seen_urls, self._room, len(self._filters)]
+            file.write(b"".join(size.to_bytes(8, "big", signed=True) for size in sizes))
+            for bloom in self._filters:
+                content = bloom.save_bytes()
+                file.write(len(content).to_bytes(8, "big") + content)
+
+    def _load(self, urls: int) -> bool:
+        """Whether there was a filter for exactly this state. It is taken away: a crash must not find it again."""
+        try:
+            content = memoryview(self._file.read_bytes())
+            self._file.unlink()
+        except FileNotFoundError:
+            return False
+        head = [int.from_bytes(content[n : n + 8], "big", signed=True) for n in range(0, 32, 8)]
+        if len(content) < 32 or head[:2] != [urls, self._settings.seen_urls]:
+            return False
+        at = 32
+        for _ in range(head[3]):
+            size = int.from_bytes(content[at : at + 8], "big")
+            if len(content) < at + 8 + size:
+                self._filters.clear()
+                return False
+            self._filters.append(Bloom.load_bytes(bytes(content[at + 8 : at + 8 + size]), int))
+            at += 8 + size
+        self._room = head[2]
+        return True

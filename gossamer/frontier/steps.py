@@ -1,0 +1,96 @@
+"""What an outcome means for its URL: done, failed, refused, or another try, and when. Pure functions.
+
+The table of the web's faults: a fault that a later try may cure is tried again after the configured waits; one
+that will not change by itself is final at once. A host in strain (429, 503) is slowed as a whole by politeness.py,
+so its URL simply takes its place at the end of the host's queue, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gossamer.records import (
+    Failed,
+    Fetched,
+    Known,
+    Moved,
+    Outcome,
+    Place,
+    Postponed,
+    Reason,
+    Refused,
+    RobotsRead,
+    State,
+)
+
+CURED_BY_TIME = frozenset(
+    {
+        Reason.DNS,
+        Reason.CONNECT,
+        Reason.TLS,
+        Reason.TIMEOUT,
+        Reason.TOO_SLOW,
+        Reason.BROKEN_ANSWER,
+        Reason.SERVER_ERROR,
+    }
+)
+OVERLOADED_TRIES_MAX = 10  # doubling from 1 s, the tenth try comes a quarter of an hour after the first
+
+
+@dataclass(frozen=True)
+class Step:
+    state: State
+    reason: Reason | None = None
+    detail: str = ""
+    due_at: float | None = None
+    to_the_end: bool = False  # queued again, behind the host's other URLs
+
+
+def next_step(known: Known, attempt: int, outcome: Outcome, retries_s: Sequence[float], now: float) -> Step:
+    match outcome.result:
+        case Fetched() | Moved():
+            return Step(State.DONE)
+        case RobotsRead() | Postponed():
+            return Step(State.QUEUED)
+        case Refused(reason=reason, detail=detail):
+            return Step(State.REFUSED, reason, detail)
+        case Failed(reason=Reason.OVERLOADED as reason, detail=detail):
+            if attempt < OVERLOADED_TRIES_MAX:
+                return Step(State.QUEUED, reason, detail, to_the_end=True)
+            return Step(State.FAILED, reason, detail)
+        case Failed(reason=reason, detail=detail):
+            if reason in CURED_BY_TIME and attempt <= len(retries_s):
+                return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
+            return Step(State.FAILED, reason, detail)
+
+
+def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place | None) -> Known:
+    """The record of a URL after an outcome; what an earlier visit left and this one does not know is kept."""
+    result = outcome.result
+    exchange = result.exchange if isinstance(result, Fetched | Moved | Failed) else None
+    page = outcome.page
+    return Known(
+        url=known.url,
+        state=step.state,
+        reason=step.reason,
+        detail=step.detail,
+        depth=known.depth,
+        hops=known.hops,
+        source=known.source,
+        found_at=known.found_at,
+        attempts=known.attempts if isinstance(result, RobotsRead) else attempt,
+        kills=known.kills,
+        due_at=step.due_at,
+        status=exchange.status if exchange else None,
+        fetched_at=exchange.started_at if exchange else getattr(result, "ended_at", None),
+        content_hash=outcome.content_hash or known.content_hash,
+        media_type=page.media_type if page else known.media_type,
+        title=page.title if page else known.title,
+        body_bytes=len(result.body) if isinstance(result, Fetched) else known.body_bytes,
+        moved_to=result.target if isinstance(result, Moved) else None,
+        verdict=outcome.verdict if isinstance(result, Fetched) else known.verdict,
+        links=len(page.links) if page else known.links,
+        noindex=page.noindex if page else known.noindex,
+        place=place or known.place,
+    )

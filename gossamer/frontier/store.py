@@ -1,0 +1,145 @@
+"""The store: ordered keys and values in named tables on disk, behind the few calls of `interfaces.Store`.
+
+RocksDB, because a frontier is mostly writes (a page brings tens of links), because its keys are ordered (a queue is
+a range), and because a batch is atomic and survives `kill -9` once `write` has returned. With `sync` it survives
+a power cut as well.
+
+Two habits of RocksDB shape the callers. `write` holds the interpreter lock, so a batch stays near BATCH_MAX
+entries. And deleted keys linger as tombstones until compaction: a queue that is eaten from its head is scanned
+from a remembered position, never from the start of its prefix.
+
+At a billion URLs: one store per partition, so its size is the number of URLs over the number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+    WriteOptions,
+)
+
+from gossamer.interfaces import Batch
+
+BATCH_MAX = 2000  # entries; about 5 ms with the interpreter lock held
+MIB = 1 << 20
+
+# One cache for all stores of a process: memory must not grow with the number of partitions.
+_BLOCKS = Cache(64 * MIB)
+
+
+class StoreDamaged(Exception):
+    """The folder cannot be opened as a store; the message says why and what to do."""
+
+
+class RocksBatch:
+    def __init__(self, handles: dict[str, Any]) -> None:
+        self.raw = WriteBatch(raw_mode=True)
+        self._handles = handles
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        self.raw.put(key, value, self._handles[table])
+
+    def delete(self, table: str, key: bytes) -> None:
+        self.raw.delete(key, self._handles[table])
+
+    def __len__(self) -> int:
+        return int(self.raw.len())
+
+
+class RocksStore:
+    def __init__(self, folder: Path, tables: tuple[str, ...], *, read_only: bool = False) -> None:
+        self.folder = folder
+        access = AccessType.read_only() if read_only else AccessType.read_write()
+        try:
+            self._db = Rdict(
+                str(folder),
+                options=_options(),
+                column_families={table: _options() for table in tables},
+                access_type=access,
+            )
+        except Exception as fault:  # rocksdict raises plain Exception for everything
+            raise StoreDamaged(_explain(folder, str(fault))) from fault
+        self._tables = {table: self._db.get_column_family(table) for table in tables}
+        self._handles = {table: self._db.get_column_family_handle(table) for table in tables}
+        self._sync = WriteOptions()
+        self._sync.sync = True
+        self._quick = WriteOptions()
+
+    def __repr__(self) -> str:
+        return f"RocksStore({self.folder})"
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        value: bytes | None = self._tables[table].get(key)
+        return value
+
+    def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys at or after `start`, in order, for as long as they begin with `prefix`."""
+        cursor = self._tables[table].iter(ReadOptions())
+        cursor.seek(max(start, prefix))
+        while cursor.valid():
+            key: bytes = cursor.key()
+            if prefix and not key.startswith(prefix):
+                return
+            yield key, cursor.value()
+            cursor.next()
+
+    def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None:
+        """The last key that begins with `prefix`."""
+        cursor = self._tables[table].iter(ReadOptions())
+        cursor.seek_for_prev(prefix + b"\xff" * 32)
+        if not cursor.valid() or not cursor.key().startswith(prefix):
+            return None
+        return cursor.key(), cursor.value()
+
+    def batch(self) -> RocksBatch:
+        return RocksBatch(self._handles)
+
+    def write(self, batch: Batch, *, sync: bool) -> None:
+        assert isinstance(batch, RocksBatch)
+        if len(batch):
+            self._db.write(batch.raw, self._sync if sync else self._quick)
+
+    def close(self) -> None:
+        # The handles keep the database open; without this a second opening in the same process meets the lock.
+        self._tables.clear()
+        self._handles.clear()
+        self._db.close()
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_write_buffer_size(16 * MIB)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_bottommost_compression_type(DBCompressionType.zstd())
+    options.set_keep_log_file_num(2)
+    options.set_max_open_files(256)
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(_BLOCKS)
+    blocks.set_bloom_filter(10, False)  # a URL never seen is answered without touching the disk
+    blocks.set_cache_index_and_filter_blocks(True)
+    options.set_block_based_table_factory(blocks)
+    return options
+
+
+def _explain(folder: Path, fault: str) -> str:
+    if "LOCK" in fault:
+        return f"{folder} is in use by another process"
+    if "No space left" in fault:
+        return f"the disk that holds {folder} is full: make room, then run the same command again"
+    return (
+        f"{folder} cannot be opened ({fault.strip()}). Its files are damaged or not a store: "
+        "put back a copy of the crawl's folder, or start a new crawl in another one"
+    )

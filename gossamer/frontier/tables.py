@@ -1,0 +1,120 @@
+"""The schema of a partition's store: every table, its key and its value.
+
+    urls        URL key                  -> Known        every accepted URL, whatever its state
+    queue       host key, rank, turn     -> URL key      the back queues: one range of keys per host, best first
+    hosts       host key                 -> Host         clocks and counters of every host ever met
+    sites       site                     -> Site         counters of every site ever met
+    front       level, turn              -> host key     hosts with something queued: best level first, then oldest
+    leases      URL key                  -> LeaseNote    handed out; the queue entry stays until the lease is finished
+    due         moment in ms, key        -> nothing      URLs that wait for another try, and hosts that rest
+    quarantine  URL key                  -> nothing      URLs that killed their workers
+    robots      origin                   -> RobotsCopy
+    meta        "meta"                   -> Meta         counters, last turn, end of the archive, last claims
+
+A URL key is its host's key (8 bytes) and a hash of the URL (12 bytes), so that one host's URLs lie together: the
+links of a page mostly stay on its host, and looking them up touches few blocks. Numbers are big-endian, so that
+byte order is number order. A billion URLs collide with a chance of about 1 in 10^11.
+
+Beside the store lie two files: `seen.bloom` (seen.py) and `processing` (recorder.py).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+
+from gossamer.records import Claim, Host, Known, Place, RobotsCopy, Url
+from gossamer.url.site import host_of
+
+TABLES = ("urls", "queue", "hosts", "sites", "front", "leases", "due", "quarantine", "robots", "meta")
+
+HOST_KEY_BYTES = 8
+URL_KEY_BYTES = 20
+
+
+class LeaseNote(msgspec.Struct, frozen=True, array_like=True):
+    """What has to survive a crash about a URL that is in flight."""
+
+    queue_key: bytes
+    attempt: int
+    expires_at: float
+
+
+class Site(msgspec.Struct):
+    """A site's counters: its hosts share a budget."""
+
+    pages: int = 0
+
+
+class Totals(msgspec.Struct):
+    """Counters of a partition, written in the same batch as what they count."""
+
+    known: int = 0
+    queued: int = 0  # in flight included: they are queued until they are finished
+    waiting: int = 0
+    pages: int = 0
+    moved: int = 0
+    failed: int = 0
+    refused: int = 0
+    quarantined: int = 0
+    duplicates: int = 0
+    requests: int = 0
+    bytes: int = 0
+    hosts: int = 0
+    reasons: dict[str, int] = {}  # refusals and failures of accepted URLs
+    turned_away: dict[str, int] = {}  # links that the door did not let in
+
+
+class Meta(msgspec.Struct):
+    """What a partition knows of itself, as one value: it is read once and written with every batch."""
+
+    turn: int = 0
+    totals: Totals = msgspec.field(default_factory=Totals)
+    archive_end: Place | None = None
+    claims: list[Claim] = []  # of the last batch: settled again after a crash, see process/duplicates.py
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_known = msgspec.msgpack.Decoder(Known).decode
+decode_host = msgspec.msgpack.Decoder(Host).decode
+decode_site = msgspec.msgpack.Decoder(Site).decode
+decode_robots = msgspec.msgpack.Decoder(RobotsCopy).decode
+decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
+decode_meta = msgspec.msgpack.Decoder(Meta).decode
+
+
+@lru_cache(maxsize=65536)
+def host_key(host: str) -> bytes:
+    return blake2b(host.encode(), digest_size=HOST_KEY_BYTES).digest()
+
+
+def url_key(url: Url, host: str | None = None) -> bytes:
+    return host_key(host or host_of(url)) + blake2b(url.encode(), digest_size=URL_KEY_BYTES - HOST_KEY_BYTES).digest()
+
+
+def booking_key(host: bytes) -> bytes:
+    """Stands in `leases` for a turn that was given away for something else than a page."""
+    return host + bytes(URL_KEY_BYTES - HOST_KEY_BYTES)
+
+
+def queue_key(host: bytes, rank: int, turn: int) -> bytes:
+    return host + rank.to_bytes(4, "big") + turn.to_bytes(8, "big")
+
+
+def rank_of(key: bytes) -> int:
+    return int.from_bytes(key[8:12], "big")
+
+
+def front_key(level: int, turn: int) -> bytes:
+    return level.to_bytes(2, "big") + turn.to_bytes(8, "big")
+
+
+def due_key(moment: float, key: bytes) -> bytes:
+    return math.ceil(moment * 1000).to_bytes(8, "big") + key
+
+
+def moment_of(key: bytes) -> float:
+    return int.from_bytes(key[:8], "big") / 1000

@@ -1,0 +1,66 @@
+"""The seen set: a filter before the exact set, which it may never contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gossamer.clock import VirtualClock
+from gossamer.frontier.frontier import Frontier
+from tests.frontier.stories import link
+
+
+def urls(count: int, start: int = 0) -> list[str]:
+    return [f"http://h{n % 50}.test/{n}" for n in range(start, start + count)]
+
+
+def is_complete(frontier: Frontier) -> bool:
+    return frontier.seen.is_complete
+
+
+def test_no_new_url_is_skipped_however_bad_the_filter(reopen: Callable[..., Frontier]) -> None:
+    frontier = reopen(seen_urls=1000, seen_mistakes=0.1)
+    assert frontier.add([link(url) for url in urls(20_000)]) == 20_000
+    assert frontier.add([link(url) for url in urls(20_000)]) == 0
+    assert frontier.seen.mistakes() < 0.25
+
+
+def test_the_fast_mode_skips_a_few_by_mistake_and_never_adds_one_twice(reopen: Callable[..., Frontier]) -> None:
+    frontier = reopen(seen="fast", seen_urls=1000, seen_mistakes=0.05)
+    added = frontier.add([link(url) for url in urls(20_000)])
+    assert 17_000 < added < 20_000
+    assert frontier.totals.known == added
+    assert frontier.add([link(url) for url in urls(20_000)]) == 0
+
+
+def test_the_filter_is_there_again_after_a_clean_end(reopen: Callable[..., Frontier]) -> None:
+    frontier = reopen()
+    frontier.add([link(url) for url in urls(5000)])
+    frontier.close()
+    frontier = reopen()
+    assert frontier.seen.is_complete
+    assert frontier.add([link(url) for url in urls(6000)]) == 1000
+
+
+def test_after_a_crash_the_disk_answers_until_the_filter_is_made_anew(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    frontier = reopen()
+    frontier.add([link(url) for url in urls(5000)])
+    frontier = reopen()
+    assert is_complete(frontier) is False
+    assert frontier.add([link(url) for url in urls(6000)]) == 1000
+    while not is_complete(frontier):
+        frontier.lease(1)
+        clock.advance(1)
+    assert frontier.add([link(url) for url in urls(7000)]) == 1000
+
+
+def test_a_filter_of_another_state_is_not_believed(reopen: Callable[..., Frontier]) -> None:
+    frontier = reopen()
+    frontier.add([link(url) for url in urls(100)])
+    frontier.close()
+    frontier = reopen()  # takes the saved filter away
+    frontier.add([link(url) for url in urls(100, start=100)])
+    frontier = reopen()  # a crash: there must be no filter from before
+    assert not frontier.seen.is_complete
+    assert frontier.add([link(url) for url in urls(200)]) == 0
