@@ -1,0 +1,278 @@
+"""What `status`, `pages`, `hosts` and `why` say: facts first (dicts, for --json), then the same facts as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gossamer.clock import Clock
+from gossamer.control.view import CrawlView
+from gossamer.control.words import EXPLAINED, counted, moment, size, span
+from gossamer.fetch.robots import rules_of
+from gossamer.frontier.priority import priority
+from gossamer.records import Host, Known, Link, Reason, State, Url
+from gossamer.url.canonical import canonicalize
+from gossamer.url.site import host_of, origin_of
+from gossamer.worker import door_of
+
+Facts = dict[str, Any]
+CHAIN_MAX = 20
+
+
+# ---- status ----------------------------------------------------------------------------------------------
+
+
+def status_facts(view: CrawlView) -> Facts:
+    totals = view.totals()
+    in_flight = view.in_flight()
+    return {
+        "dir": str(view.folder.path),
+        "running": view.folder.is_locked,
+        "complete": totals.queued == 0 and totals.waiting == 0,
+        "urls_known": totals.known,
+        "pages": totals.pages,
+        "duplicates": totals.duplicates,
+        "redirects": totals.moved,
+        "queued": totals.queued - in_flight,
+        "in_flight": in_flight,
+        "waiting": totals.waiting,
+        "failed": totals.failed,
+        "refused": totals.refused,
+        "quarantined": totals.quarantined,
+        "hosts": totals.hosts,
+        "requests": totals.requests,
+        "bytes": totals.bytes,
+        "archive_bytes": bytes_in(view.folder.archive),
+        "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
+        "reasons": dict(sorted(totals.reasons.items())),
+        "links_turned_away": dict(sorted(totals.turned_away.items())),
+    }
+
+
+def bytes_in(folder: Path) -> int:
+    sizes = []
+    for path in folder.rglob("*"):
+        try:
+            sizes.append(path.stat().st_size)
+        except FileNotFoundError:
+            continue  # a running crawl removes files
+    return sum(sizes)
+
+
+def status_text(facts: Facts) -> str:
+    if facts["running"]:
+        head = "running"
+    elif facts["complete"]:
+        head = "complete: every URL that was found is done"
+    else:
+        head = "stopped; the same crawl command goes on"
+    lines = [
+        f"{facts['dir']}: {head}",
+        "",
+        f"  pages        {facts['pages']:>12,}   {size(facts['bytes'])}, {facts['duplicates']:,} of them duplicates",
+        f"  redirects    {facts['redirects']:>12,}",
+        f"  queued       {facts['queued']:>12,}   {facts['in_flight']:,} in flight",
+        f"  waiting      {facts['waiting']:>12,}   to be tried again",
+        f"  failed       {facts['failed']:>12,}",
+        f"  refused      {facts['refused']:>12,}",
+        f"  quarantined  {facts['quarantined']:>12,}",
+        f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
+        f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
+    ]
+    lines += reasons_text("Failed or refused, by reason", facts["reasons"])
+    lines += reasons_text("Links not let in, by reason", facts["links_turned_away"])
+    return "\n".join(lines)
+
+
+def reasons_text(title: str, counts: dict[str, int]) -> list[str]:
+    if not counts:
+        return []
+    rows = sorted(counts.items(), key=lambda item: -item[1])
+    return ["", f"  {title}:"] + [f"    {count:>10,}  {word:<20} {EXPLAINED[Reason(word)]}" for word, count in rows]
+
+
+# ---- pages -----------------------------------------------------------------------------------------------
+
+
+def was_asked_for(known: Known) -> bool:
+    return known.fetched_at is not None
+
+
+def page_facts(known: Known) -> Facts:
+    place = known.place
+    return {
+        "url": known.url,
+        "state": known.state,
+        "status": known.status,
+        "reason": known.reason,
+        "content_hash": known.content_hash or None,
+        "found_at": moment(known.found_at),
+        "fetched_at": moment(known.fetched_at),
+        "verdict": known.verdict.kind if known.verdict else None,
+        "same_as": known.verdict.of if known.verdict else None,
+        "media_type": known.media_type or None,
+        "title": known.title or None,
+        "bytes": known.body_bytes,
+        "depth": known.depth,
+        "source": known.source,
+        "moved_to": known.moved_to,
+        "noindex": known.noindex,
+        "archive": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
+    }
+
+
+def page_line(known: Known) -> str:
+    mark = str(known.status) if known.status is not None else "-"
+    note = known.reason or (known.verdict.kind if known.verdict else "") or ("moved" if known.moved_to else "")
+    return f"{mark:>4} {note:<16} {size(known.body_bytes):>9}  {known.url}"
+
+
+# ---- hosts -----------------------------------------------------------------------------------------------
+
+
+def host_facts(host: Host, now: float) -> Facts:
+    return {
+        "host": host.name,
+        "site": host.site,
+        "pages": host.pages,
+        "queued": host.queued,
+        "requests": host.requests,
+        "errors": host.errors,
+        "last_error": host.last_error or None,
+        "bytes": host.body_bytes,
+        "delay_s": round(host.delay_s, 3),
+        "delay_reason": host.delay_reason,
+        "ready_in_s": round(max(0.0, host.ready_at - now), 3),
+    }
+
+
+def host_line(facts: Facts) -> str:
+    why = f"{facts['delay_s']:.2f} s ({facts['delay_reason']})" if facts["requests"] else "-"
+    return (
+        f"{facts['host']:<30} {facts['pages']:>8,} {facts['queued']:>8,} {facts['errors']:>8,}"
+        f" {size(facts['bytes']):>10}  {why:<24} {facts['last_error'] or ''}"
+    ).rstrip()
+
+
+HOST_HEAD = f"{'host':<30} {'pages':>8} {'queued':>8} {'errors':>8} {'bytes':>10}  {'delay (why)':<24} last error"
+
+
+# ---- why -------------------------------------------------------------------------------------------------
+
+
+def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
+    """The state of any URL and the reason for it."""
+    url = canonicalize(text)
+    if url is None:
+        return {"asked": text, "url": None, "state": "refused", "reason": Reason.NOT_A_URL}
+    now = clock.now()
+    facts: Facts = {"asked": text, "url": url}
+    known = view.state(url)
+    if known is None:
+        return facts | _never_accepted(view, url, clock)
+    facts |= page_facts(known)
+    facts |= {"detail": known.detail or None, "attempts": known.attempts, "kills": known.kills}
+    if known.due_at is not None:
+        facts["next_try_in_s"] = round(max(0.0, known.due_at - now), 1)
+    if known.state in (State.QUEUED, State.WAITING) and (host := view.host(url, host_of(url))):
+        facts["host"] = host_facts(host, now)
+        waited_s = now - known.found_at if known.found_at is not None else 0.0
+        fixed = view.folder.policies().of(host).priority
+        parts = priority(host, known.depth, waited_s, view.configuration.tree.frontier, fixed)
+        facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
+    facts["found_by"] = list(_sources(view, known))
+    facts["leads_to"] = list(_redirects(view, known))
+    return facts
+
+
+def _never_accepted(view: CrawlView, url: Url, clock: Clock) -> Facts:
+    """No page led to it, or the door was closed: the door can be asked again, it is a pure function."""
+    tree = view.configuration.tree
+    # As if a page had linked to it, because a seed is let in nearly everywhere.
+    reason = door_of(view.folder.seeds(), tree, clock)(Link(url, source=url, depth=1))
+    if reason is not None:
+        return {"state": "refused", "reason": reason}
+    copy = view.robots(origin_of(url))
+    if copy is not None and not rules_of(copy).allowed(url, tree.crawl.user_agent_token):
+        return {"state": "never seen", "reason": Reason.ROBOTS}
+    return {"state": "never seen", "reason": None}
+
+
+def _sources(view: CrawlView, known: Known) -> Iterator[Url]:
+    """The way back to a seed."""
+    for _ in range(CHAIN_MAX):
+        if known.source is None:
+            return
+        yield known.source
+        source = view.state(known.source)
+        if source is None:
+            return
+        known = source
+
+
+def _redirects(view: CrawlView, known: Known) -> Iterator[Url]:
+    seen = {known.url}
+    while known.moved_to is not None and known.moved_to not in seen:
+        yield known.moved_to
+        seen.add(known.moved_to)
+        target = view.state(known.moved_to)
+        if target is None:
+            return
+        known = target
+
+
+def why_text(facts: Facts) -> str:
+    if facts["url"] is None:
+        return f"{facts['asked']}\n  refused: {EXPLAINED[Reason.NOT_A_URL]}"
+    lines = [facts["url"]]
+    if facts["url"] != facts["asked"]:
+        lines.append(f"  (the canonical form of {facts['asked']})")
+    reason = facts.get("reason")
+    because = f": {EXPLAINED[Reason(reason)]} [{reason}]" if reason else ""
+    state = facts["state"]
+    if state == "never seen":
+        if reason:
+            lines.append(f"  never seen: no page led to it so far; it would be refused{because}")
+        else:
+            lines.append("  never seen: no page led to it so far; it would be accepted")
+        return "\n".join(lines)
+    lines.append(f"  {state.replace('_', ' ')}{because}")
+    lines += [f"  {text}" for text in _story(facts)]
+    return "\n".join(lines)
+
+
+def _story(facts: Facts) -> Iterator[str]:
+    if facts.get("detail"):
+        yield f"detail: {facts['detail']}"
+    if facts.get("fetched_at"):
+        answer = f"status {facts['status']}" if facts["status"] is not None else "no answer"
+        yield f"asked {facts['fetched_at']}, {answer}, attempt {facts['attempts']}"
+    if facts.get("verdict") == "original":
+        yield f"content: {size(facts['bytes'])} {facts['media_type'] or ''}, not seen before".replace(" ,", ",")
+    elif facts.get("same_as"):
+        yield f"content: the same as {facts['same_as']}"
+    if facts.get("archive"):
+        place = facts["archive"]
+        yield f"stored in archive/{place['file']} at {place['offset']}, {place['length']} bytes"
+    if "next_try_in_s" in facts:
+        yield f"next try in {span(facts['next_try_in_s'])}"
+    if "host" in facts:
+        host = facts["host"]
+        yield (
+            f"its host has {counted(host['queued'], 'URL')} queued and may be asked again "
+            f"in {span(host['ready_in_s'])} ({EXPLAINED[Reason(host['delay_reason'])]})"
+        )
+    if "priority" in facts:
+        parts = facts["priority"]
+        yield (
+            f"priority {parts['score']:.2f}: authority of the host {parts['authority']:.2f}, need of freshness "
+            f"{parts['freshness']:.2f}, context of the link {parts['context']:.2f}, waiting +{parts['waiting']:.2f}"
+        )
+    for target in facts.get("leads_to", ()):
+        yield f"moved to {target}"
+    if facts.get("found_by"):
+        yield "found on " + "\n  found on ".join(facts["found_by"]) + " (the seed)"
+    elif "depth" in facts:
+        yield "a seed"

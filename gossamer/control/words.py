@@ -1,0 +1,81 @@
+"""Figures and reasons in words: how the terminal, the reports and later the dashboard write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from gossamer.records import Reason
+
+EXPLAINED = {
+    Reason.NOT_A_URL: "not a URL that can be crawled (http or https with a host)",
+    Reason.SCOPE: "outside the crawl's scope: its host is not a seed's (see --scope)",
+    Reason.EXCLUDED: "matches an --exclude pattern",
+    Reason.NOT_INCLUDED: "matches none of the --include patterns",
+    Reason.NOFOLLOW: "only linked with rel=nofollow",
+    Reason.MAX_DEPTH: "farther from a seed than --max-depth",
+    Reason.URL_TOO_LONG: "a trap: longer than traps.url_bytes_max",
+    Reason.TRAP_PATH_DEPTH: "a trap: its path is deeper than traps.path_depth_max",
+    Reason.TRAP_REPEATED_PATH: "a trap: parts of its path repeat",
+    Reason.TRAP_PARAMETERS: "a trap: too many query parameters",
+    Reason.TRAP_CALENDAR: "a trap: a calendar page far from today",
+    Reason.TOO_MANY_REDIRECTS: "more than five redirects in a row",
+    Reason.QUEUE_FULL: "its host has more queued than frontier.host_queue_max, and this was the least of it",
+    Reason.BLOCKED: "its host or site is blocked by a policy",
+    Reason.HOST_BUDGET: "its host has had its budget of pages",
+    Reason.SITE_BUDGET: "its site has had its budget of pages",
+    Reason.ROBOTS: "robots.txt disallows it",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt could not be had, so nothing on this host may be fetched",
+    Reason.PRIVATE_ADDRESS: "a private or local address (see --allow-private)",
+    Reason.DNS: "its name could not be resolved",
+    Reason.CONNECT: "no connection to its server",
+    Reason.TLS: "the secure connection failed",
+    Reason.TIMEOUT: "no complete answer in time",
+    Reason.TOO_SLOW: "the answer came too slowly",
+    Reason.TOO_LARGE: "larger than fetch.body_bytes_max",
+    Reason.BROKEN_ANSWER: "the answer was not proper HTTP, or broke off",
+    Reason.GONE: "not there (404 or 410)",
+    Reason.CLIENT_ERROR: "the server refuses it (4xx)",
+    Reason.SERVER_ERROR: "the server failed (5xx)",
+    Reason.OVERLOADED: "the server is overloaded or asks for less (429 or 503)",
+    Reason.BAD_REDIRECT: "a redirect that leads nowhere",
+    Reason.UNREADABLE: "its content could not be read",
+    Reason.KILLS_WORKER: "its worker died on it again and again",
+    Reason.CONFIGURED: "the configured delay",
+    Reason.CRAWL_DELAY: "Crawl-delay in robots.txt",
+    Reason.LATENCY: "its answers are slow",
+    Reason.ASKED_BY_SERVER: "Retry-After",
+    Reason.BACK_OFF: "it was overloaded",
+    Reason.IP_PACE: "other hosts at its address are being asked",
+    Reason.POLICY: "a policy",
+}
+
+
+def size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def span(seconds: float) -> str:
+    seconds = max(0.0, seconds)
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 2 * 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} days"
+
+
+def moment(at: float | None) -> str | None:
+    """ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,114 @@
+"""`gossamer demo`: the whole thing offline. A small synthetic web with bad habits, a crawl of it, and what came out.
+
+The web's access log is the judge at the end: it was kept by the server, which knows nothing of the crawler.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TextIO
+
+from gossamer import config
+from gossamer.clock import RealClock
+from gossamer.control.words import counted, size, span
+from gossamer.folder import CrawlFolder, FolderError
+from gossamer.supervisor import Ending, run_crawl
+from gossamer.synthetic_web.access_log import Entry, overlapping
+from gossamer.synthetic_web.options import WebOptions
+from gossamer.synthetic_web.server import serve
+from gossamer.synthetic_web.web import Web
+from gossamer.url.site import host_of
+
+DELAY_S = 0.2
+
+SETTINGS = {
+    "crawl.scope": "any",
+    "crawl.allow_private": True,
+    "crawl.contact": "demo@example.org",
+    "politeness.delay_s": DELAY_S,
+    # Later tries come after seconds instead of hours, so that the demo ends.
+    "frontier.retries_s": [1.0],
+    "robots.retry_s": [1.0],
+    "fetch.timeout_s": 5.0,
+    # The traps are real: without bounds a calendar alone would take the rest of the day.
+    "crawl.max_depth": 12,
+    "traps.parameters_max": 1,
+}
+
+
+async def run_demo(path: Path, out: TextIO) -> int:
+    folder = CrawlFolder(path)
+    _make_room(folder)
+    folder.create()
+    web = Web(WebOptions.demo())
+    with folder.locked():
+        async with serve(web) as server:
+            print(
+                f"gossamer: serving a synthetic web of {web.options.hosts} hosts, from {server.url(0)} on", file=out
+            )
+            configuration = config.load(path, flags=SETTINGS, environment={})
+            ending = await run_crawl(folder, configuration, [server.url(0)], RealClock(), out)
+            entries = list(server.log.entries)
+    print(_result(web, ending, entries, path))
+    return 0
+
+
+def _make_room(folder: CrawlFolder) -> None:
+    """An earlier demo may go; anything else stays."""
+    if not folder.is_crawl:
+        return
+    if not all(_is_loopback(seed) for seed in folder.seeds()):
+        raise FolderError(f"{folder.path} holds a crawl that is not a demo: choose another --dir")
+    with folder.locked():
+        shutil.rmtree(folder.path)
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        return ipaddress.ip_address(host_of(url)).is_loopback
+    except ValueError:
+        return False
+
+
+def _result(web: Web, ending: Ending, entries: Sequence[Entry], path: Path) -> str:
+    totals = ending.totals
+    pages = [entry for entry in entries if entry.path != "/robots.txt"]
+    forbidden = [entry for entry in pages if not web.permits(entry.url)]
+    gaps_s = [gap for host in {entry.host for entry in entries} for gap in _gaps_s(entries, host)]
+    traps = sum(count for reason, count in totals.turned_away.items() if "trap" in reason)
+    refused = totals.reasons.get("robots", 0) + totals.reasons.get("robots_unreachable", 0)
+    return f"""
+What Gossamer found on a web with bad habits, in {span(ending.elapsed_s)}:
+
+  {totals.pages:>6,} pages, {size(totals.bytes)} from {counted(totals.hosts, "host")}
+  {totals.duplicates:>6,} duplicates caught: recorded, and not stored again
+  {totals.moved:>6,} redirects followed, each at the turn of its host
+  {traps:>6,} links into traps not taken: calendars, facets, endless and repeating paths
+  {refused:>6,} URLs not asked for because robots.txt says so
+  {totals.failed:>6,} URLs that could not be had, each with its reason
+
+What the web's own access log says about Gossamer ({counted(len(entries), "request")}):
+
+  {len(forbidden):>6,} requests for something that robots.txt forbids
+  {len(overlapping(entries)):>6,} times two requests at once to one host
+  {min(gaps_s, default=0.0):>6.2f} s shortest pause of any host between two requests (asked for: {DELAY_S} s)
+
+Look at it:
+
+  gossamer status {path}
+  gossamer pages {path}
+  gossamer hosts {path}
+  gossamer why {path} {web.url(1)}
+
+Then crawl something real:
+
+  gossamer crawl https://example.com --contact you@example.org"""
+
+
+def _gaps_s(entries: Sequence[Entry], host: str) -> list[float]:
+    turns = sorted((entry for entry in entries if entry.host == host), key=lambda entry: entry.time_in)
+    return [later.time_in - earlier.time_out for earlier, later in pairwise(turns)]

@@ -1,0 +1,142 @@
+"""The crawl's folder: everything about a crawl is in it, and it can be copied.
+
+gossamer.toml     the configuration in force
+seeds.txt         the seeds, one a line; added again at every start, which changes nothing
+partitions/NNN/   frontier, seen set, page records (RocksDB)
+fingerprints/     content seen so far (RocksDB)
+archive/          WARC files
+crawl.lock        locked while a crawl runs in here
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from gossamer.frontier.policy import Policies
+from gossamer.records import Url
+
+# What a crawl that was killed while it was being created may have left.
+OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "seeds.tmp", "seeds.txt"}
+OURS |= {".gossamer.toml.new", "policies.tmp"}
+
+
+class FolderError(Exception):
+    """This folder cannot be used as it was meant to; the message says why and what to do."""
+
+
+class CrawlFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.archive = path / "archive"
+        self.fingerprints = path / "fingerprints"
+        self._config = path / "gossamer.toml"
+        self._seeds = path / "seeds.txt"
+        self._policies = path / "policies.json"
+
+    def partition(self, number: int) -> Path:
+        return self.path / "partitions" / f"{number:03d}"
+
+    @property
+    def is_crawl(self) -> bool:
+        return self._config.is_file()
+
+    def must_be_crawl(self) -> None:
+        if not self.path.exists():
+            raise FolderError(f"{self.path} does not exist; `gossamer crawl URL --dir {self.path}` would create it")
+        if not self.is_crawl:
+            raise FolderError(f"{self.path} is not a crawl: it has no gossamer.toml")
+
+    def create(self) -> None:
+        """Make the folder, or take an empty one; never one that holds something else."""
+        if self.path.is_file():
+            raise FolderError(f"{self.path} is a file; a crawl needs a folder")
+        if self.path.is_dir() and not self.is_crawl:
+            strangers = {entry.name for entry in self.path.iterdir()} - OURS
+            if strangers:
+                raise FolderError(
+                    f"{self.path} is not empty and not a crawl (it holds {min(strangers)}): choose another --dir"
+                )
+        try:
+            for folder in (self.path, self.archive, self.fingerprints, self.path / "partitions"):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise FolderError(f"{self.path} cannot be made: {fault.strerror}") from fault
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else crawls in here meanwhile. The system lets go of the lock however we end."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "crawl.lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                owner = lock.read().strip() or "another process"
+                raise FolderError(
+                    f"{self.path} is being crawled by {owner}: wait for it, or stop it with Ctrl-C"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()}\n")
+            lock.flush()
+            yield
+
+    @property
+    def is_locked(self) -> bool:
+        try:
+            with (self.path / "crawl.lock").open("r") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    def seeds(self) -> list[Url]:
+        try:
+            return self._seeds.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+
+    def add_seeds(self, urls: Iterable[Url]) -> list[Url]:
+        """Remember seeds for good; returns all of them, old and new."""
+        seeds = dict.fromkeys(self.seeds())
+        new = [url for url in dict.fromkeys(urls) if url not in seeds]
+        if new:
+            _replace(self._seeds, "".join(f"{url}\n" for url in [*seeds, *new]).encode())
+        return [*seeds, *new]
+
+    def policies(self) -> Policies:
+        try:
+            return msgspec.json.decode(self._policies.read_bytes(), type=Policies)
+        except FileNotFoundError:
+            return Policies()
+        except msgspec.DecodeError as fault:
+            raise FolderError(f"{self._policies} is damaged ({fault}): mend it, or remove it") from fault
+
+    def set_policies(self, policies: Policies) -> None:
+        """In force from each host's next turn on, also in a crawl that is running."""
+        _replace(self._policies, msgspec.json.format(msgspec.json.encode(policies)))
+
+    @property
+    def policies_changed_at(self) -> int:
+        """Changes whenever the policies do."""
+        try:
+            return self._policies.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """The old content or the new one, whatever happens."""
+    partial = path.with_suffix(".tmp")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

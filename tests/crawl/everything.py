@@ -1,0 +1,55 @@
+"""One crawl of a web with every bad habit, for all tests that look at its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gossamer import config
+from gossamer.clock import RealClock
+from gossamer.records import Link
+from gossamer.synthetic_web.access_log import Entry
+from gossamer.synthetic_web.options import WebOptions
+from gossamer.synthetic_web.server import serve
+from gossamer.synthetic_web.truth import Truth, truth
+from gossamer.synthetic_web.web import Web
+from gossamer.url.canonical import canonicalize
+from gossamer.worker import door_of
+from tests.crawl.command import gossamer, quick_settings
+
+HOSTS, PAGES = 52, 24
+
+
+@dataclass(frozen=True)
+class Crawled:
+    web: Web
+    folder: Path
+    truth: Truth
+    entries: list[Entry]
+    pages: dict[str, dict[str, Any]]
+    summary: str
+
+
+async def crawl_everything(folder: Path) -> Crawled:
+    options = WebOptions.everything(hosts=HOSTS, pages_per_host=PAGES, seed=7)
+    few: dict[str, Any] = dict.fromkeys(("calendars", "sessions", "repeating", "facets", "deep"), 1 / 400)
+    options = replace(options, crawl_delay_s=0.2, slow_s=0.3, drip_s=0.5, **few)
+    web = Web(options)
+    async with serve(web) as server:
+        flags = ["--dir", folder, "--allow-private", "--scope", "any", "--contact", "test@example.org"]
+        flags += ["--max-depth", "20", *quick_settings(traps__parameters_max=1)]
+        ran = await gossamer("crawl", server.url(0), *flags, timeout_s=150)
+        assert ran.code == 0, ran.err
+        listed = await gossamer("pages", folder, "--json")
+        seeds = [server.url(0)]
+        door = door_of(seeds, config.load(folder, environment={}).tree, RealClock())
+        facts = truth(
+            web,
+            seeds,
+            accept=lambda url, depth: door(Link(url, source=seeds[0], depth=depth)) is None,
+            canonicalize=canonicalize,
+            follow_feeds=True,
+        )
+        pages = {page["url"]: page for page in listed.lines()}
+        return Crawled(web, folder, facts, list(server.log.entries), pages, ran.out)
