@@ -12,6 +12,7 @@ from gossamer.control.view import CrawlView
 from gossamer.control.words import EXPLAINED, counted, moment, size, span
 from gossamer.fetch.robots import rules_of
 from gossamer.frontier.priority import priority
+from gossamer.frontier.seen import mistakes
 from gossamer.records import Host, Known, Link, Reason, State, Url
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import host_of, origin_of
@@ -41,6 +42,7 @@ def status_facts(view: CrawlView) -> Facts:
         "failed": totals.failed,
         "refused": totals.refused,
         "quarantined": totals.quarantined,
+        "seen_mistakes": round(mistakes(totals.known // len(view.partitions), view.configuration.tree.frontier), 6),
         "hosts": totals.hosts,
         "requests": totals.requests,
         "bytes": totals.bytes,
@@ -78,6 +80,7 @@ def status_text(facts: Facts) -> str:
         f"  failed       {facts['failed']:>12,}",
         f"  refused      {facts['refused']:>12,}",
         f"  quarantined  {facts['quarantined']:>12,}",
+        f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs are looked up in vain",
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
     ]

@@ -49,6 +49,10 @@ class CrawlView(AbstractContextManager["CrawlView"]):
     def _ledger(self, url: Url) -> Ledger:
         return self._ledgers[partition_of(url, len(self._ledgers))]
 
+    @property
+    def partitions(self) -> range:
+        return range(len(self._ledgers))
+
     def totals(self) -> Totals:
         return total(ledger.meta().totals for ledger in self._ledgers)
 

@@ -13,6 +13,7 @@ A billion URLs at one mistake in a hundred: about 1.5 GB over all partitions, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -30,6 +31,21 @@ STEP = 4000  # URLs a step while the filter is made anew: about 5 ms
 def _number(key: bytes) -> int:
     """A URL key is a hash already: 128 bits of it are what the filter wants, and `int` can be its hash function."""
     return int.from_bytes(key[4:], "big", signed=True)
+
+
+def mistakes(urls: int, settings: FrontierSettings) -> float:
+    """The share of new URLs that a filter which knows so many takes for known."""
+    right, n = 1.0, 0
+    while urls > 0:
+        capacity = settings.seen_urls << n
+        # A Bloom filter with k hashes is wrong where k bits happen to be set: filled to f, about f^k of the time.
+        rate = settings.seen_mistakes / 2**n
+        hashes = math.log2(1 / rate)
+        set_bits = 1 - 0.5 ** min(1.0, urls / capacity)
+        right *= 1.0 - set_bits**hashes
+        urls -= capacity
+        n += 1
+    return 1.0 - right
 
 
 class Seen:
@@ -90,15 +106,6 @@ class Seen:
             self._grow()
         self._filters[-1].add(_number(key))
         self._room -= 1
-
-    def mistakes(self) -> float:
-        """The share of new URLs that the filter takes for known, as it is filled now."""
-        right = 1.0
-        for n, bloom in enumerate(self._filters):
-            capacity = self._settings.seen_urls << n
-            full = min(1.0, bloom.approx_items / capacity)
-            right *= 1.0 - (self._settings.seen_mistakes / 2**n) * full
-        return 1.0 - right
 
     @property
     def filter_bytes(self) -> int:

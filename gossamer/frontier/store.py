@@ -26,6 +26,7 @@ from rocksdict import (
     Rdict,
     ReadOptions,
     WriteBatch,
+    WriteBufferManager,
     WriteOptions,
 )
 
@@ -34,8 +35,9 @@ from gossamer.interfaces import Batch
 BATCH_MAX = 2000  # entries; about 5 ms with the interpreter lock held
 MIB = 1 << 20
 
-# One cache for all stores of a process: memory must not grow with the number of partitions.
-_BLOCKS = Cache(64 * MIB)
+# One cache and one budget of write buffers for all stores of a process: memory must not grow with their number.
+_BLOCKS = Cache(96 * MIB)
+_BUFFERS = WriteBufferManager(96 * MIB, False)
 
 
 class StoreDamaged(Exception):
@@ -121,7 +123,8 @@ def _options() -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    options.set_write_buffer_size(16 * MIB)
+    options.set_write_buffer_size(32 * MIB)
+    options.set_write_buffer_manager(_BUFFERS)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_bottommost_compression_type(DBCompressionType.zstd())
     options.set_keep_log_file_num(2)
@@ -130,6 +133,7 @@ def _options() -> Options:
     blocks.set_block_cache(_BLOCKS)
     blocks.set_bloom_filter(10, False)  # a URL never seen is answered without touching the disk
     blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options.set_block_based_table_factory(blocks)
     return options
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from gossamer.clock import VirtualClock
+from gossamer.config import FrontierSettings
 from gossamer.frontier.frontier import Frontier
+from gossamer.frontier.seen import mistakes
+from gossamer.frontier.tables import url_key
 from tests.frontier.stories import link
 
 
@@ -21,7 +26,16 @@ def test_no_new_url_is_skipped_however_bad_the_filter(reopen: Callable[..., Fron
     frontier = reopen(seen_urls=1000, seen_mistakes=0.1)
     assert frontier.add([link(url) for url in urls(20_000)]) == 20_000
     assert frontier.add([link(url) for url in urls(20_000)]) == 0
-    assert frontier.seen.mistakes() < 0.25
+
+
+def test_the_share_of_mistakes_is_what_the_filter_makes(reopen: Callable[..., Frontier]) -> None:
+    settings = FrontierSettings(seen_urls=1000, seen_mistakes=0.1)
+    frontier = reopen(seen_urls=1000, seen_mistakes=0.1)
+    for known in (500, 1000, 2500):
+        frontier.add([link(url) for url in urls(known)])
+        tried = 20_000
+        wrong = sum(frontier.seen.may_know(url_key(url)) for url in urls(tried, start=10_000))
+        assert wrong / tried == pytest.approx(mistakes(known, settings), rel=0.25)
 
 
 def test_the_fast_mode_skips_a_few_by_mistake_and_never_adds_one_twice(reopen: Callable[..., Frontier]) -> None:
