@@ -297,6 +297,7 @@ def _crawl_verb(verbs: Any) -> None:
     _setting(verb, "--include", "crawl.include", "RE", "only URLs in which this pattern is found; may be repeated")
     _setting(verb, "--exclude", "crawl.exclude", "RE", "no URLs in which this pattern is found; may be repeated")
     _setting(verb, "--delay", "politeness.delay_s", "TIME", "wait after each answer of a host (default: 1 s)")
+    _setting(verb, "--workers", "crawl.workers", "N", "worker processes (default: one a core)")
     _setting(verb, "--contact", "crawl.contact", "WHO", "mail address or URL, for those who run the sites")
     verb.add_argument(
         "--allow-private",

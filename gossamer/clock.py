@@ -73,7 +73,7 @@ class VirtualClock:
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
         timer = asyncio.ensure_future(self.sleep(until - self._now)) if until is not None else None
         if timer is not None:
-            timer.add_done_callback(lambda _: event.set())
+            timer.add_done_callback(lambda task: None if task.cancelled() else event.set())
         try:
             await event.wait()
         finally:

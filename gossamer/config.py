@@ -128,6 +128,8 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
     commit_s: Annotated[Seconds, about("pages are gathered so long, then stored", ge=0.01, le=10)] = 0.2
+    workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
+    disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
 
 
 class PolitenessSettings(Struct, frozen=True, kw_only=True):
@@ -137,6 +139,8 @@ class PolitenessSettings(Struct, frozen=True, kw_only=True):
     delay_s_max: Annotated[Wait, about("longest delay for a host that answers slowly")] = 300.0
     latency_factor: Annotated[float, about("delay for each second of response time", ge=0, le=1000)] = 2.0
     back_off_s_max: Annotated[Wait, about("longest delay for a host that is overloaded")] = HOUR_S
+    ip_requests_per_s: Annotated[float, about("to one address, all its hosts together", ge=0.001, le=10**6)] = 10.0
+    ip_burst: Annotated[int, about("requests to a rested address before that holds", ge=1, le=10**6)] = 20
 
 
 class FetchSettings(Struct, frozen=True, kw_only=True):
@@ -388,6 +392,10 @@ def _unknown(key: str, origin: str) -> ConfigError:
     else:
         valid = "The sections are: " + ", ".join(SECTIONS)
     return ConfigError(f"unknown key {key} ({origin}): {hint}{valid}")
+
+
+def kill_at() -> str:
+    return os.environ.get("GOSSAMER_KILL_AT", "")  # for tests, and no setting: see worker.py
 
 
 # --- The configuration in force ---

@@ -3,7 +3,7 @@
     frontier.lease   a host may be asked, and this is its next URL           frontier/
     fetcher.fetch    robots.txt, then at most one request                    fetch/
     processor        text, title, links                                      process/
-    duplicates       has another URL shown this content before?              process/duplicates.py
+    duplicates.judge has another URL shown this content before?              process/duplicates.py
     archive.save     request and answer, durable                             archive/
     bus.send         links, durable at the partitions that own them          cluster/
     frontier.finish  the URL's outcome, in one batch with the host's clock   frontier/
@@ -11,34 +11,41 @@
 The first four happen for each page by itself, many at a time. The last three happen for all pages of a moment
 together (`commit`): one flush, one message, one write batch a partition. Nothing is finished before it is durable.
 
-This is the only file that knows the order. It knows the stages by `interfaces.py` alone.
+This is the only file that knows the order. It knows the stages by `interfaces.py` alone. With other workers about,
+when the crawl is over is not decided here: they may still send links (see supervisor.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import errno
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from gossamer.clock import Clock
-from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, Processor
-from gossamer.records import Claim, Failed, Fetched, Lease, Link, Moved, Outcome, Reason
+from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor
+from gossamer.records import Claim, Failed, Fetched, Lease, Link, Moved, Outcome, Place, Postponed, Reason
+
+NO_ROOM_S = 1.0  # between two tries to save while the disk is full
+NO_TURN_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
 
 
-@dataclass(frozen=True)
+@dataclass
 class Partition:
     """A part of the crawl that this worker owns: its frontier, and the archive files that go with it."""
 
     number: int
     frontier: Frontier
     archive: Archive
+    in_flight: int = 0  # leased, and not yet finished
+    is_leaving: bool = False  # on its way to another worker: nothing more is leased from it
 
 
 class Crawl:
     def __init__(
         self,
-        partitions: Sequence[Partition],
+        partitions: Iterable[Partition],
         fetcher: Fetcher,
         processor: Processor,
         duplicates: Duplicates,
@@ -47,10 +54,12 @@ class Crawl:
         *,
         in_flight_max: int,
         commit_s: float,
-        pages_max: int | None = None,
+        pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
+        reached: Callable[[str], None] = lambda point: None,
     ) -> None:
-        self.partitions = partitions
+        """`pages_left`: how many more may be fetched; None: as many as there are. `reached`: see worker.py."""
+        self.partitions = {partition.number: partition for partition in partitions}
         self.fetcher = fetcher
         self.processor = processor
         self.duplicates = duplicates
@@ -58,12 +67,14 @@ class Crawl:
         self.clock = clock
         self.in_flight_max = in_flight_max
         self.commit_s = commit_s
-        self.pages_max = pages_max
+        self.pages_left = pages_left
         self.watch = watch
-        self.in_flight = 0
+        self.reached = reached
+        self.is_paused = False
+        self.no_room = ""  # why nothing can be saved at the moment
         self._outcomes: list[tuple[Partition, Outcome]] = []
         self._stopping = False
-        self._news = asyncio.Event()  # something was answered, added or finished: look again
+        self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
 
     async def crawl_one(self, partition: Partition, lease: Lease) -> Outcome:
         result = await self.fetcher.fetch(lease)
@@ -72,7 +83,9 @@ class Crawl:
         self._news.set()
         if not isinstance(result, Fetched):
             return Outcome(lease, result)
+        partition.frontier.processing(lease)  # should it take us down with it, this is the one to blame
         page = await self.processor.process(lease.url, result)
+        partition.frontier.processed()
         claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at)
         # Judged against other URLs only: a page repeated after a crash must still send its links.
         verdict = await self.duplicates.judge(claim)
@@ -85,19 +98,25 @@ class Crawl:
             return
         shares = [
             (partition, [outcome for owner, outcome in finished if owner is partition])
-            for partition in self.partitions
+            for partition in {id(owner): owner for owner, _ in finished}.values()
         ]
-        shares = [(partition, outcomes) for partition, outcomes in shares if outcomes]
-        places = await asyncio.gather(*(partition.archive.save(outcomes) for partition, outcomes in shares))
+        self.reached("before_save")
+        places = await asyncio.gather(*(self._save(partition, outcomes) for partition, outcomes in shares))
+        self.reached("after_save")
         await self.bus.send(link for _, outcome in finished for link in links_of(outcome))
+        self.reached("after_send")
         for (partition, outcomes), where in zip(shares, places, strict=True):
+            pages_before = partition.frontier.pages
             partition.frontier.finish(outcomes, where, partition.archive.end)
+            self.reached("after_finish")
             await self.duplicates.settle(partition.frontier.claims)
-        self.in_flight -= len(finished)
+            self.reached("after_settle")
+            partition.in_flight -= len(outcomes)
+            self.allow(len(outcomes) - (partition.frontier.pages - pages_before))
         self._news.set()
 
-    async def run(self) -> None:
-        """Crawl until nothing is left, the limit of pages is reached, or `stop` was called; then finish what is open.
+    async def run(self, *, alone: bool = True) -> None:
+        """Crawl until `stop` is called, then finish what is open. Alone, it ends by itself when nothing is left.
 
         A bug in any stage ends everything here, and that is safe: what was in flight is still leased.
         """
@@ -106,9 +125,8 @@ class Crawl:
             while not self._stopping:
                 self._news.clear()
                 for partition, lease in self._leases():
-                    self.in_flight += 1
                     tasks.create_task(self._see_through(partition, lease))
-                if self.in_flight == 0 and (self.is_complete or self.is_at_limit):
+                if alone and self.is_idle:
                     break
                 await self.clock.wait(self._news, self._next_at())
             while self.in_flight:
@@ -122,37 +140,53 @@ class Crawl:
         self._news.set()
 
     def look_again(self) -> None:
-        """A turn was booked or has ended: there may be something to lease."""
+        """Something changed elsewhere: there may be something to lease."""
         self._news.set()
 
-    @property
-    def pages(self) -> int:
-        return sum(partition.frontier.pages for partition in self.partitions)
+    def allow(self, pages: int) -> None:
+        """So many pages more, where their number is limited. A lease takes one, in case it becomes a page."""
+        if self.pages_left is not None:
+            self.pages_left += pages
+            self._news.set()
+
+    async def give_up(self, partition: Partition) -> None:
+        """Lease nothing more of a partition, finish what is open of it, and let it go."""
+        partition.is_leaving = True
+        while partition.in_flight:
+            await self.clock.sleep(self.commit_s / 4)
+        del self.partitions[partition.number]
 
     @property
-    def is_complete(self) -> bool:
-        return all(partition.frontier.is_empty for partition in self.partitions)
+    def in_flight(self) -> int:
+        return sum(partition.in_flight for partition in self.partitions.values())
 
     @property
-    def is_at_limit(self) -> bool:
-        return self.pages_max is not None and self.pages >= self.pages_max
+    def is_idle(self) -> bool:
+        """Nothing is in flight, queued or waiting: only links from elsewhere can bring work."""
+        return all(each.in_flight == 0 and each.frontier.is_empty for each in self.partitions.values())
 
     def _leases(self) -> Iterator[tuple[Partition, Lease]]:
-        for partition in self.partitions:
+        for partition in list(self.partitions.values()):
+            if partition.is_leaving:
+                continue
             for lease in partition.frontier.lease(self._room()):
+                partition.in_flight += 1
+                if self.pages_left is not None:
+                    self.pages_left -= 1
                 yield partition, lease
 
     def _room(self) -> int:
         """How many more leases may be out. Each could become a page, and the limit of pages is kept exactly."""
+        if self.is_paused or self.no_room:
+            return 0
         room = self.in_flight_max - self.in_flight
-        if self.pages_max is not None:
-            room = min(room, self.pages_max - self.pages - self.in_flight)
-        return max(0, room)
+        return max(0, room if self.pages_left is None else min(room, self.pages_left))
 
     def _next_at(self) -> float | None:
-        if self._room() == 0:
-            return None
-        moments = [partition.frontier.next_at() for partition in self.partitions]
+        # With no room for leases there may still be turns that somebody else has booked.
+        only_booked = self._room() == 0
+        owned = [each.frontier for each in self.partitions.values() if not each.is_leaving]
+        moments = [frontier.next_at(only_booked=only_booked) for frontier in owned]
         return min((moment for moment in moments if moment is not None), default=None)
 
     async def _see_through(self, partition: Partition, lease: Lease) -> None:
@@ -161,9 +195,11 @@ class Crawl:
             async with asyncio.timeout(lease.expires_at - self.clock.now()):
                 outcome = await self.crawl_one(partition, lease)
         except TimeoutError:
-            failed = Failed(Reason.TIMEOUT, detail="longer than its lease", ended_at=self.clock.now())
-            partition.frontier.answered(lease, failed)
-            outcome = Outcome(lease, failed)
+            outcome = Outcome(lease, Failed(Reason.TIMEOUT, None, "longer than its lease", self.clock.now()))
+            partition.frontier.answered(lease, outcome.result)
+        except NoTurn:
+            outcome = Outcome(lease, Postponed(NO_TURN_S, Reason.ROBOTS_UNREACHABLE))
+            partition.frontier.answered(lease, outcome.result)
         self._outcomes.append((partition, outcome))
         self.watch(outcome)
 
@@ -171,6 +207,20 @@ class Crawl:
         while True:
             await self.clock.sleep(self.commit_s)
             await self.commit()
+
+    async def _save(self, partition: Partition, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        """Save, or wait until there is room to. A quota or a limit is different: it does not go away by itself."""
+        while True:
+            try:
+                places = await partition.archive.save(outcomes)
+            except OSError as full:
+                if full.errno != errno.ENOSPC:
+                    raise
+                self.no_room = str(full)
+                await self.clock.sleep(NO_ROOM_S)
+            else:
+                self.no_room = ""
+                return places
 
 
 def links_of(outcome: Outcome) -> list[Link]:

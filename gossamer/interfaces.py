@@ -57,10 +57,12 @@ class Frontier(Protocol):
     def add(self, links: Iterable[Link], *, sync: bool = True) -> int: ...
     def lease(self, most: int) -> list[Lease]: ...
     def answered(self, lease: Lease, result: Result) -> None: ...
+    def processing(self, lease: Lease) -> None: ...
+    def processed(self) -> None: ...
     def finish(
         self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None
     ) -> None: ...
-    def next_at(self) -> float | None: ...
+    def next_at(self, *, only_booked: bool = False) -> float | None: ...
     def state(self, url: Url) -> Known | None: ...
     @property
     def claims(self) -> list[Claim]: ...
@@ -77,7 +79,12 @@ class Fetcher(Protocol):
 
 
 TurnOf = Callable[[Url], AbstractAsyncContextManager[None]]
-"""The turn of a URL's host, wherever that host is owned: entered when it may be asked, left when the answer ended."""
+"""The turn of a URL's host, wherever that host is owned: entered when it may be asked, left when the answer ended.
+Raises `NoTurn`, also while it is held: then the request has to be dropped."""
+
+
+class NoTurn(Exception):
+    """The turn did not come in time, or whoever gave it is gone."""
 
 
 class Resolver(Protocol):
@@ -95,6 +102,24 @@ class Duplicates(Protocol):
 
     async def judge(self, claim: Claim) -> Verdict: ...
     async def settle(self, claims: Iterable[Claim]) -> None: ...
+
+
+class Claims(Protocol):
+    """The same without waiting, and for many holders: the workers that have the pages in their hands."""
+
+    def judge(self, claim: Claim, holder: int = 0) -> Verdict | None: ...
+    async def settled(self, claim: Claim) -> None: ...
+    def settle(self, claims: Iterable[Claim]) -> None: ...
+    def withdraw(self, claim: Claim) -> None: ...
+    def release(self, holder: int) -> None: ...
+
+
+class SharedState(Duplicates, Protocol):
+    """What crosses partitions besides links: who had which content, and the pace per IP address.
+
+    `pace` gives the seconds to wait before an address may be asked; 0 counts as a request."""
+
+    async def pace(self, ip: str) -> float: ...
 
 
 class Archive(Protocol):
@@ -123,13 +148,16 @@ __all__ = [
     "Archive",
     "Batch",
     "Bus",
+    "Claims",
     "Duplicates",
     "Fetcher",
     "Filter",
     "Frontier",
+    "NoTurn",
     "Process",
     "Processor",
     "Resolver",
+    "SharedState",
     "Store",
     "TurnOf",
 ]

@@ -1,125 +1,158 @@
 """A worker: one process, one event loop, some partitions. The only place that names the concrete classes.
 
-`Worker` opens a crawl's folder, builds the stages and ties them together; reading its constructor shows what a crawl
-is made of. It ends cleanly (`stop`) or at once (`kill -9`): the next start does not need to know which it was.
+`Worker` builds the stages and ties them together; reading `__aenter__` shows what a crawl is made of. It does what
+the supervisor orders (control/orders.py): opens partitions, gives them up, reports. It ends cleanly when told to, or
+at once: by `kill -9`, or because its supervisor is gone. Whoever opens its partitions next does not need to know
+which it was.
+
+For tests of exactly that, `GOSSAMER_KILL_AT=after_send:3` kills the first workers, each with SIGKILL when it has sent
+the links of a commit for the third time. The points are those that `Crawl.commit` names; workers that replace the
+dead live on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Iterable
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
 
 from gossamer import __version__
-from gossamer.archive.warc import WarcArchive
-from gossamer.clock import Clock
-from gossamer.cluster.bus import LocalBus
+from gossamer.archive.warc import ArchiveDamaged, WarcArchive
+from gossamer.clock import Clock, RealClock
+from gossamer.cluster.bus import LinkBus, Links, Taken
+from gossamer.cluster.neighbours import Neighbours
+from gossamer.cluster.pace import PacedFetcher
 from gossamer.cluster.partitions import partition_of
+from gossamer.cluster.shared import RemoteShared
+from gossamer.cluster.turns import Book, Booked, Release, Turns
+from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.config import CrawlSettings, Tree
+from gossamer.control import orders
+from gossamer.control.progress import Recent
 from gossamer.crawl import Crawl, Partition
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.http import Http
 from gossamer.fetch.robots import RobotsCache
-from gossamer.folder import CrawlFolder
+from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.store import RocksStore
+from gossamer.frontier.store import RocksStore, StoreDamaged, StoreInUse
 from gossamer.frontier.tables import TABLES
-from gossamer.process import duplicates
-from gossamer.process.duplicates import Duplicates
 from gossamer.process.processor import Processor
-from gossamer.records import Link, Outcome, RobotsCopy, Url
+from gossamer.records import Link, RobotsCopy, Url
 from gossamer.url.filters import Filters
-from gossamer.url.site import host_of
+
+LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
+LOCK_LOOK_S = 0.02
 
 
 class Worker:
     """Use as `async with Worker(...) as worker: await worker.run()`."""
 
-    def __init__(
-        self,
-        folder: CrawlFolder,
-        config: Tree,
-        seeds: Iterable[Url],
-        clock: Clock,
-        watch: Callable[[Outcome], None] = lambda outcome: None,
-    ) -> None:
-        self.folder = folder
-        self.config = config
-        self.seeds = list(seeds)
-        self.clock = clock
-        self._watch = watch
-        self._exit = AsyncExitStack()
+    def __init__(self, number: int, sockets: Path, order: orders.Welcome, supervisor: Peer, spawn: Spawn) -> None:
+        self.number = number
+        self.folder = CrawlFolder(Path(order.folder))
+        self.config = order.config
+        self.clock: Clock = RealClock()
+        self.seeds = self.folder.seeds()
         self.frontiers: dict[int, Frontier] = {}
+        self._sockets = sockets
+        self._supervisor = supervisor
+        self._spawn = spawn
+        self._recent = Recent()
+        self._policies = self.folder.policies()
+        self._policies_changed_at = self.folder.policies_changed_at
+        self._kill_point = KillPoint(order.kill_at)
+        self._open_partitions: dict[int, ExitStack] = {}
+        self._opening = asyncio.Lock()
+        self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Worker:
-        try:
-            await self._open()
-        except BaseException:
-            await self._exit.aclose()
-            raise
+        config, clock = self.config, self.clock
+        agent, partitions = config.crawl.user_agent_token, config.crawl.partitions
+        self._door = door_of(self.seeds, config, clock)
+        self._exit.callback(self._close_partitions)
+
+        self.neighbours = Neighbours(partitions, self._connect, clock)
+        self._exit.callback(self.neighbours.close)
+        self.bus = LinkBus(self.frontiers, partitions, self.neighbours, self._look_again)
+        self.turns = Turns(self.frontiers, partitions, self.neighbours, clock, self._look_again)
+        self.shared = RemoteShared(self._supervisor)
+
+        dns = Dns(clock, config.dns)
+        self._exit.push_async_callback(dns.close)
+        http = Http(dns, clock, config.fetch, identity(config.crawl), allow_private=config.crawl.allow_private)
+        self._exit.push_async_callback(http.close)
+        fetcher = Fetcher(http, RobotsCache(self._robots), self.turns.of, clock, config.robots, agent)
+        self.crawl = Crawl(
+            (),
+            PacedFetcher(fetcher, dns, self.shared),
+            Processor(agent=agent),
+            self.shared,
+            self.bus,
+            clock,
+            in_flight_max=config.fetch.in_flight_max,
+            commit_s=config.crawl.commit_s,
+            pages_left=None if config.crawl.max_pages is None else 0,
+            watch=self._recent.watch,
+            reached=self._kill_point,
+        )
+        self.crawl.is_paused = True  # until the first round, when every partition has its owner
+
+        server = await listen(
+            socket_of(self._sockets, self.number), Links | Book | Release, self._spawn, self.complain, self._meet
+        )
+        self._exit.callback(server.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._exit.aclose()
 
-    async def _open(self) -> None:
-        config, clock = self.config, self.clock
-        agent = config.crawl.user_agent_token
-        door = door_of(self.seeds, config, clock)
-        partitions = [self._partition(number, door) for number in range(config.crawl.partitions)]
-
-        fingerprints = RocksStore(self.folder.fingerprints, duplicates.TABLES)
-        self._exit.callback(fingerprints.close)
-        judge = Duplicates(fingerprints)
-        for frontier in self.frontiers.values():
-            await judge.settle(frontier.claims)
-
-        dns = Dns(clock, config.dns)
-        self._exit.push_async_callback(dns.close)
-        self.http = Http(dns, clock, config.fetch, identity(config.crawl), allow_private=config.crawl.allow_private)
-        self._exit.push_async_callback(self.http.close)
-        robots = RobotsCache(self._robots)
-        fetcher = Fetcher(self.http, robots, self._turn_of, clock, config.robots, agent)
-
-        self.bus = LocalBus(self.frontiers)
-        self.crawl = Crawl(
-            partitions,
-            fetcher,
-            Processor(agent=agent),
-            judge,
-            self.bus,
-            clock,
-            in_flight_max=config.fetch.in_flight_max,
-            commit_s=config.crawl.commit_s,
-            pages_max=config.crawl.max_pages,
-            watch=self._watch,
-        )
-        # Seeds are added at every start: a crash between creating the crawl and its first batch loses none.
-        await self.bus.send(Link(url) for url in self.seeds)
-
     async def run(self) -> None:
-        limit_s = self.config.crawl.max_time_s
-        timer = asyncio.create_task(self._stop_after(limit_s)) if limit_s is not None else None
-        try:
-            await self.crawl.run()
-        finally:
-            if timer is not None:
-                timer.cancel()
+        await self.crawl.run(alone=False)
 
-    def stop(self) -> None:
-        self.crawl.stop()
+    def complain(self, text: str) -> None:
+        self._supervisor.mention(orders.Said(text))
 
-    async def _stop_after(self, seconds: float) -> None:
-        await self.clock.sleep(seconds)
-        self.crawl.stop()
+    # ---- what the supervisor orders ----------------------------------------------------------------------
 
-    def _partition(self, number: int, door: Filters) -> Partition:
+    def obey(self, order: Message) -> Answer | Awaitable[Answer]:
+        match order:
+            case orders.Adopt(partition=number, with_seeds=with_seeds):
+                return self._adopt(number, with_seeds)
+            case orders.GiveUp(partition=number):
+                return self._give_up(number)
+            case orders.Owners(version=version, owners=owners):
+                self.neighbours.know(version, owners)
+            case orders.Ask():
+                return self._report(order)
+            case orders.Allow(pages=pages):
+                self.crawl.allow(pages)
+            case orders.Leave():
+                self.crawl.stop()
+        return None
+
+    async def _adopt(self, number: int, with_seeds: bool) -> orders.Adopted:
+        # One at a time, with a turn for the others in between: they may have to do with hosts that are ready.
+        async with self._opening:
+            await asyncio.sleep(0)
+            return await self._open(number, with_seeds)
+
+    async def _open(self, number: int, with_seeds: bool) -> orders.Adopted:
         config = self.config
-        store = RocksStore(self.folder.partition(number), TABLES)
-        self._exit.callback(store.close)
-        frontier = Frontier(store, self.clock, door, config.frontier, config.politeness)
+        opened = self._open_partitions[number] = ExitStack()
+        store = await self._open_store(number)
+        opened.callback(store.close)
+        frontier = Frontier(store, self.clock, self._door, config.frontier, config.politeness)
+        frontier.obey(self._policies)
+        opened.callback(frontier.close)
         about = {
             "http-header-user-agent": identity(config.crawl),
             "operator": config.crawl.contact,
@@ -127,29 +160,115 @@ class Worker:
             "isPartOf": self.folder.path.name,
         }
         archive = WarcArchive(self.folder.archive, number, about=about, file_bytes_max=config.archive.file_bytes_max)
-        self._exit.callback(archive.close)
+        opened.callback(archive.close)
         archive.recover(frontier.archive_end)
+        # What its last owner stored may not have reached the fingerprints.
+        await self.shared.settle(frontier.claims)
         self.frontiers[number] = frontier
-        return Partition(number, frontier, archive)
+        if with_seeds:
+            # At every start: a crash between creating the crawl and its first batch loses none.
+            partitions = config.crawl.partitions
+            await self.bus.send(Link(url) for url in self.seeds if partition_of(url, partitions) == number)
+        self.turns.open(number)
+        self.crawl.partitions[number] = Partition(number, frontier, archive)
+        self.crawl.look_again()
+        return orders.Adopted(frontier.totals)
 
-    def _owner(self, url: Url) -> Frontier:
-        return self.frontiers[partition_of(url, self.config.crawl.partitions)]
+    async def _open_store(self, number: int) -> RocksStore:
+        until = self.clock.now() + LOCK_S
+        while True:
+            try:
+                return RocksStore(self.folder.partition(number), TABLES)
+            except StoreInUse:
+                if self.clock.now() > until:
+                    raise
+                await self.clock.sleep(LOCK_LOOK_S)
+
+    async def _give_up(self, number: int) -> None:
+        self.turns.close(number)
+        await self.crawl.give_up(self.crawl.partitions[number])
+        while self.turns.is_busy(number):
+            await self.clock.sleep(LOCK_LOOK_S)
+        del self.frontiers[number]
+        self._open_partitions.pop(number).close()
+
+    def _close_partitions(self) -> None:
+        self.frontiers.clear()  # first, so that nobody adds to what is closed
+        for opened in self._open_partitions.values():
+            opened.close()
+
+    def _report(self, ask: orders.Ask) -> orders.Report:
+        crawl = self.crawl
+        self._look_at_policies()
+        if ask.is_ending:
+            self.turns.end()
+        if crawl.is_paused != ask.is_paused:
+            crawl.is_paused = ask.is_paused
+            crawl.look_again()
+        report = orders.Report(
+            totals={number: self.frontiers[number].totals for number in crawl.partitions},
+            in_flight=crawl.in_flight,
+            active_hosts=sum(frontier.active_hosts for frontier in self.frontiers.values()),
+            is_idle=crawl.is_idle,
+            batches_received=self.bus.batches_received,
+            pages_left=0 if ask.give_back else crawl.pages_left or 0,
+            no_room=crawl.no_room,
+            news=self._recent.take(),
+        )
+        if ask.give_back and crawl.pages_left is not None:
+            crawl.pages_left = 0
+        return report
+
+    def _look_at_policies(self) -> None:
+        """The operator may have changed them: they hold from each host's next turn on."""
+        if self._policies_changed_at != (changed_at := self.folder.policies_changed_at):
+            self._policies, self._policies_changed_at = self.folder.policies(), changed_at
+            for frontier in self.frontiers.values():
+                frontier.obey(self._policies)
+            self.crawl.look_again()
+
+    # ---- what other workers ask --------------------------------------------------------------------------
+
+    def _meet(self, peer: Peer) -> None:
+        def answer(question: Message) -> Answer | Awaitable[Answer]:
+            match question:
+                case Links():
+                    return self.bus.take(question)
+                case Book(turn=turn, url=url):
+                    return self._book(peer, turn, url)
+                case Release(turn=turn):
+                    self.turns.release(peer, turn)
+            return None
+
+        peer.answer = answer
+        peer.when_closed.append(lambda: self.turns.forget(peer))
+
+    async def _book(self, peer: Peer, turn: int, url: Url) -> Booked:
+        return Booked(await self.turns.book(peer, turn, url))
+
+    async def _connect(self, number: int) -> Peer:
+        return await connect(socket_of(self._sockets, number), Taken | Booked, self._spawn, self.complain)
+
+    # ---- small things that the stages need ---------------------------------------------------------------
 
     def _robots(self, origin: str) -> RobotsCopy | None:
-        return self._owner(origin).robots(origin)
+        return self.frontiers[partition_of(origin, self.config.crawl.partitions)].robots(origin)
 
-    @asynccontextmanager
-    async def _turn_of(self, url: Url) -> AsyncIterator[None]:
-        """A turn of another host than the one that is leased, for a robots.txt that was redirected there."""
-        frontier, host = self._owner(url), host_of(url)
-        booking = frontier.book(host)
+    def _look_again(self) -> None:
         self.crawl.look_again()
-        await booking
-        try:
-            yield
-        finally:
-            frontier.release(host, self.clock.now())
-            self.crawl.look_again()
+
+
+class KillPoint:
+    def __init__(self, wanted: str) -> None:
+        self._point, _, times = wanted.partition(":")
+        self._times = int(times or 1)
+        self._passed: Counter[str] = Counter()
+
+    def __call__(self, point: str) -> None:
+        if point == self._point:
+            self._passed[point] += 1
+            if self._passed[point] == self._times:
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def door_of(seeds: Iterable[Url], config: Tree, clock: Clock) -> Filters:
@@ -169,3 +288,55 @@ def identity(crawl: CrawlSettings) -> str:
     """Who we say we are: a name that robots.txt can address, a version, and how to reach the operator."""
     contact = re.sub(r"[^\x21-\x7e]", "", crawl.contact)
     return f"{crawl.user_agent_token}/{__version__}" + (f" (+{contact})" if contact else "")
+
+
+# ---- the process -----------------------------------------------------------------------------------------
+
+
+def socket_of(sockets: Path, worker: int | None) -> Path:
+    """Where a worker listens; None: the supervisor."""
+    return sockets / ("supervisor" if worker is None else f"worker{worker}")
+
+
+async def work(sockets: Path, number: int) -> None:
+    def vanish() -> None:
+        # The supervisor is gone, perhaps by kill -9. Another one may be starting already: hold nothing up.
+        shutil.rmtree(sockets, ignore_errors=True)
+        os._exit(1)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            supervisor = await connect(socket_of(sockets, None), orders.ToWorker, tasks.create_task, lambda _: None)
+            supervisor.when_closed.append(vanish)
+            order = await supervisor.call(orders.Hello(number), orders.Welcome)
+            async with Worker(number, sockets, order, supervisor, tasks.create_task) as worker:
+                supervisor.answer = worker.obey
+                await supervisor.tell(orders.Ready())
+                await worker.run()
+    except* (OSError, FolderError, StoreDamaged, ArchiveDamaged) as faults:
+        await supervisor.tell(orders.Trouble(_first(faults)))
+    supervisor.when_closed.clear()
+    supervisor.close()
+
+
+def _first(faults: BaseExceptionGroup[BaseException]) -> str:
+    fault = faults.exceptions[0]
+    if isinstance(fault, BaseExceptionGroup):
+        return _first(fault)
+    if isinstance(fault, OSError):
+        where = f"{fault.filename}: " if fault.filename else ""
+        return f"{where}{fault.strerror or fault}. Nothing is lost: the same command goes on"
+    return str(fault)
+
+
+def main() -> None:
+    from gossamer.cli import in_loop  # noqa: PLC0415
+
+    # Ctrl-C and a system that stops everything reach us too; when to end is the supervisor's to say.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    in_loop(work(Path(sys.argv[1]), int(sys.argv[2])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,16 +1,20 @@
-"""Partitions: which part of the crawl a URL belongs to.
+"""Partitions: which part of the crawl a URL belongs to, and who should own which part.
 
-By its site, so that everything about a site lives in one place: queues, seen set, politeness clocks, robots. The
-number of partitions is fixed when a crawl is created; who owns which may change at any time.
+A URL belongs by its site, so that everything about a site lives in one place: queues, seen set, politeness clocks,
+robots. The number of partitions is fixed when a crawl is created; who owns which may change at any time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
 from gossamer.records import Url
 from gossamer.url.site import host_of, site_of
+
+Owners = list[int | None]
+"""The number of the worker that owns each partition; None: nobody does at the moment."""
 
 
 def partition_of(url: Url, partitions: int) -> int:
@@ -22,3 +26,26 @@ def _of_host(host: str, partitions: int) -> int:
     # blake2b and not hash(): the answer must be the same in every process and after every restart.
     digest = blake2b(site_of(host).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % partitions
+
+
+def deal(owners: Sequence[int | None], workers: Sequence[int]) -> Owners:
+    """A fair share for each worker, with as few moves as possible: shares differ by one at most."""
+    held: dict[int, list[int]] = {worker: [] for worker in workers}
+    homeless = []
+    for partition, owner in enumerate(owners):
+        if owner is not None and owner in held:
+            held[owner].append(partition)
+        else:
+            homeless.append(partition)
+    for partition in homeless:
+        min(held.values(), key=len).append(partition)
+    while True:
+        least, most = min(held.values(), key=len), max(held.values(), key=len)
+        if len(most) - len(least) <= 1:
+            break
+        least.append(most.pop())
+    wanted: Owners = [None] * len(owners)
+    for worker, partitions in held.items():
+        for partition in partitions:
+            wanted[partition] = worker
+    return wanted

@@ -1,49 +1,67 @@
-"""Progress: what a running crawl has done lately, for whoever shows it. Fed by every outcome; costs microseconds."""
+"""Progress: what a running crawl has done lately, for whoever shows it. Costs microseconds a page.
+
+Each worker gathers its own (`Recent`, fed by every outcome) and hands it over with its reports; the supervisor adds
+them up (`Progress`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gossamer.clock import Clock
+from gossamer.control.orders import Line, News
 from gossamer.frontier.tables import Totals
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Refused, RobotsRead
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
+LINES_MAX = 12
 
 
-@dataclass(frozen=True)
-class Line:
-    """One outcome as a person reads it."""
+class Recent:
+    """A worker's outcomes since its last report."""
 
-    mark: str  # a status, or the reason where there was no answer
-    url: str
-    note: str = ""
-    is_good: bool = True
+    def __init__(self) -> None:
+        self._start()
 
-
-class Progress:
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.started_at = clock.now()
-        self.pages = 0
-        self.bytes = 0
-        self.errors: Counter[str] = Counter()
-        self.lines: deque[Line] = deque(maxlen=12)
-        self._recent: deque[tuple[float, int]] = deque()  # when, bytes: one a page
+    def _start(self) -> None:
+        self._pages = 0
+        self._bytes = 0
+        self._errors: Counter[str] = Counter()
+        self._outcomes: deque[Outcome] = deque(maxlen=LINES_MAX)
 
     def watch(self, outcome: Outcome) -> None:
         result = outcome.result
         if isinstance(result, RobotsRead | Postponed):
             return
         if isinstance(result, Fetched):
-            self.pages += 1
-            self.bytes += len(result.body)
-            self._recent.append((self._clock.now(), len(result.body)))
+            self._pages += 1
+            self._bytes += len(result.body)
         elif isinstance(result, Failed | Refused):
-            self.errors[result.reason] += 1
-        self.lines.append(line_of(outcome))
+            self._errors[result.reason] += 1
+        self._outcomes.append(outcome)
+
+    def take(self) -> News:
+        news = News(self._pages, self._bytes, dict(self._errors), [line_of(outcome) for outcome in self._outcomes])
+        self._start()
+        return news
+
+
+class Progress:
+    """The whole crawl since this start."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.started_at = clock.now()
+        self.errors: Counter[str] = Counter()
+        self.lines: deque[Line] = deque(maxlen=LINES_MAX)
+        self._recent: deque[tuple[float, int, int]] = deque()  # when, pages, bytes: one a report
+
+    def add(self, news: News) -> None:
+        self.errors.update(news.errors)
+        self.lines.extend(news.lines)
+        self._recent.append((self._clock.now(), news.pages, news.bytes))
+        self._forget()
 
     @property
     def elapsed_s(self) -> float:
@@ -51,11 +69,13 @@ class Progress:
 
     def rates(self) -> tuple[float, float]:
         """Pages and bytes a second, lately."""
-        now = self._clock.now()
-        while self._recent and self._recent[0][0] < now - RATE_S:
-            self._recent.popleft()
+        self._forget()
         span_s = max(1.0, min(RATE_S, self.elapsed_s))
-        return len(self._recent) / span_s, sum(size for _, size in self._recent) / span_s
+        return sum(pages for _, pages, _ in self._recent) / span_s, sum(size for *_, size in self._recent) / span_s
+
+    def _forget(self) -> None:
+        while self._recent and self._recent[0][0] < self._clock.now() - RATE_S:
+            self._recent.popleft()
 
 
 def line_of(outcome: Outcome) -> Line:
@@ -70,7 +90,9 @@ def line_of(outcome: Outcome) -> Line:
             return Line(str(exchange.status) if exchange else reason, url, detail, is_good=False)
         case Refused(reason=reason, detail=detail):
             return Line(reason, url, detail, is_good=False)
-        case RobotsRead() | Postponed():
+        case Postponed(reason=reason):
+            return Line(reason, url)
+        case RobotsRead():
             return Line("robots", url)
 
 

@@ -152,6 +152,7 @@ class Change:
         self._front.strike(self.batch, back.host)
         self._meta.turn += 1
         self._front.enlist(self.batch, back.key, back.host, rank_of(head[0]), self._meta.turn)
+        self._front.is_contended = True  # it waits itself now
         self._leave(back)
 
     def _leave(self, back: Back) -> None:

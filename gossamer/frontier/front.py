@@ -39,7 +39,8 @@ class Front:
         self._settings = settings
         self._chance = chance
         self._read_to: dict[bytes, bytes] = {}  # level -> last key read
-        self._leaving: set[bytes] = set()
+        self.with_bookings: dict[bytes, None] = {}
+        self._leaving: dict[bytes, None] = {}  # in order, so that a run can be repeated from its seed
         self.is_contended = True  # hosts may be waiting for a place
 
     def host(self, key: bytes) -> Host | None:
@@ -138,16 +139,24 @@ class Front:
         """The host leaves when nothing of it is in flight any more, if others wait for its place."""
         if self.is_contended:
             back.is_leaving = True
-            self._leaving.add(back.key)
+            self._leaving[back.key] = None
             self.turns.remove(back.key)
+
+    def booked(self) -> list[Back]:
+        """Hosts of which somebody wants a turn, and that are not being asked."""
+        for key in list(self.with_bookings):
+            back = self.active.get(key)
+            if back is None or not back.bookings:
+                del self.with_bookings[key]
+        return [back for key in self.with_bookings if (back := self.active[key]).asked is None]
 
     def ready_to_leave(self) -> Iterator[Back]:
         for key in list(self._leaving):
             back = self.active.get(key)
             if back is None:
-                self._leaving.discard(key)
+                del self._leaving[key]
             elif back.out == 0 and back.asked is None and not back.bookings and back.has_work:
-                self._leaving.discard(key)
+                del self._leaving[key]
                 yield back
 
     def visitor(self, key: bytes, name: str) -> Back:

@@ -141,8 +141,10 @@ class Frontier:
         """Nothing is queued, in flight or waiting: only a new link can bring work."""
         return self.totals.queued == 0 and self.totals.waiting == 0
 
-    def next_at(self) -> float | None:
+    def next_at(self, *, only_booked: bool = False) -> float | None:
         """When there may be something to lease; None: not before something is added or answered."""
+        if only_booked:
+            return min((back.host.ready_at for back in self._front.booked()), default=None)
         moments = (self._front.turns.next_at(), self._next_due_at, self._leases.next_expiry())
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -185,23 +187,34 @@ class Frontier:
         self._expire(now)
         self._wake(change, now)
         self._fill_places(change)
+        for back in self._front.booked():
+            if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
+                self._admit_booking(change, back, now)
         leases: list[Lease] = []
         while len(leases) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
             policy = self._front.policies.of(back.host)
             if policy.paused or self._is_held(change, back):
                 self._front.turns.put(key, now + PAUSE_S)
-            elif back.admit_booking():
-                change.host(key, back.host.name)
-                change.batch.put("leases", booking_key(key), encode(LeaseNote(b"", 0, now)))
-            elif back.is_leaving:
+            elif self._admit_booking(change, back, now):
                 pass
+            elif back.is_leaving:
+                self._front.leave_if_idle(key)
             elif (lease := self._next_lease(change, back, now)) is not None:
                 leases.append(lease)
             else:
                 self._front.leave_if_idle(key)
         change.write(sync=False)
         return leases
+
+    def _admit_booking(self, change: Change, back: Back, now: float) -> bool:
+        """Whether the turn goes to somebody who booked it: no lease, and given also where none may be had."""
+        if not back.admit_booking():
+            return False
+        self._front.turns.remove(back.key)
+        change.host(back.key, back.host.name)
+        change.batch.put("leases", booking_key(back.key), encode(LeaseNote(b"", 0, now)))
+        return True
 
     def _next_lease(self, change: Change, back: Back, now: float) -> Lease | None:
         """The host's next URL; those that may not be asked for are refused on the way."""
@@ -377,6 +390,7 @@ class Frontier:
         back = self._front.visitor(host_key(name), name)
         booking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         back.bookings.append(booking)
+        self._front.with_bookings[back.key] = None
         self._front.arm(back)
         return booking
 

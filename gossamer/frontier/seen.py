@@ -132,6 +132,7 @@ class Seen:
     def save(self, urls: int) -> None:
         """At a clean end. The file tells how many URLs it knows: after a crash that is not how many there are."""
         if not self.is_complete:
+            self._remaking = iter(())  # an open cursor would keep the store from closing
             return
         with self._file.open("wb") as file:
             sizes = [urls, self._settings.seen_urls, self._room, len(self._filters)]

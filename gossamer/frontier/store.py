@@ -44,6 +44,10 @@ class StoreDamaged(Exception):
     """The folder cannot be opened as a store; the message says why and what to do."""
 
 
+class StoreInUse(StoreDamaged):
+    """Another process has it open."""
+
+
 class RocksBatch:
     def __init__(self, handles: dict[str, Any]) -> None:
         self.raw = WriteBatch(raw_mode=True)
@@ -71,6 +75,8 @@ class RocksStore:
                 access_type=access,
             )
         except Exception as fault:  # rocksdict raises plain Exception for everything
+            if "LOCK" in str(fault):
+                raise StoreInUse(f"{folder} is in use by another process") from fault
             raise StoreDamaged(_explain(folder, str(fault))) from fault
         self._tables = {table: self._db.get_column_family(table) for table in tables}
         self._handles = {table: self._db.get_column_family_handle(table) for table in tables}
@@ -139,8 +145,6 @@ def _options() -> Options:
 
 
 def _explain(folder: Path, fault: str) -> str:
-    if "LOCK" in fault:
-        return f"{folder} is in use by another process"
     if "No space left" in fault:
         return f"the disk that holds {folder} is full: make room, then run the same command again"
     return (

@@ -7,14 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.synthetic_web.access_log import Entry, gaps_below, overlapping
+from gossamer.synthetic_web.access_log import Entry
 from gossamer.synthetic_web.traps import trap_kind
-from tests.crawl.command import QUICK
 from tests.crawl.everything import Crawled
+from tests.crawl.judge import broken_delays, requests_at_once
 
 pytestmark = pytest.mark.xdist_group("everything")  # they share one crawl
-
-DELAY_S = float(QUICK["politeness.delay_s"])
 
 
 def honest(urls: set[str]) -> set[str]:
@@ -67,14 +65,11 @@ def test_nothing_that_robots_txt_forbids_was_asked_for(crawled: Crawled) -> None
 
 
 def test_never_two_requests_at_once_to_a_host(crawled: Crawled) -> None:
-    assert overlapping(crawled.entries) == []
+    assert requests_at_once(crawled.entries) == []
 
 
 def test_never_a_gap_below_a_hosts_delay(crawled: Crawled) -> None:
-    def delay_of(host: str) -> float:
-        return max(DELAY_S, crawled.web.crawl_delay_s(host))
-
-    assert gaps_below(crawled.entries, delay_of) == []
+    assert broken_delays(crawled.entries, crawled.web) == []
 
 
 def test_retry_after_was_obeyed(crawled: Crawled) -> None:

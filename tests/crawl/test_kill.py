@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from gossamer.archive import reader
-from gossamer.synthetic_web.access_log import gaps_below, overlapping
 from gossamer.synthetic_web.options import RobotsKind, WebOptions
 from gossamer.synthetic_web.server import Server, serve
 from gossamer.synthetic_web.web import Web
-from tests.crawl.command import QUICK, gossamer, quick_settings, start, until
+from tests.crawl.command import gossamer, quick_settings, start, until
+from tests.crawl.judge import broken_delays, requests_at_once
 
 KILLS = 10
 OPTIONS = replace(
@@ -97,11 +97,8 @@ async def test_ten_kills_change_nothing(folder: Path) -> None:
         assert {digest for digest, times in result.stored.items() if times > 1} == set()
         assert result.stored == expected.stored
 
-        def delay_of(host: str) -> float:
-            return max(float(QUICK["politeness.delay_s"]), web.crawl_delay_s(host))
-
-        assert overlapping(server.log.entries) == []
-        assert gaps_below(server.log.entries, delay_of) == []
+        assert requests_at_once(server.log.entries) == []
+        assert broken_delays(server.log.entries, web) == []
 
 
 async def test_a_crawl_that_is_complete_has_nothing_left_to_do(folder: Path) -> None:

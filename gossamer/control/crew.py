@@ -1,0 +1,309 @@
+"""The crew: the worker processes of one crawl, and which of them owns which partition.
+
+Workers are numbered in the order of their start; a number is never used twice, so that nobody mistakes a new worker
+for a dead one. Partitions go wherever `deal` says: at the start to all, after a death at once to the survivors, and
+when the replacement is ready some go to it. A partition moves in two steps, each of which may meet a death: its owner
+gives it up, if it has a living one, then the next opens it. The store's own lock, which the system lets go of when a
+process dies, makes sure that nobody opens it twice.
+
+The claims of a worker that died are released when all its partitions are open again, because opening settles those
+of pages that were stored already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gossamer import config as configuration
+from gossamer.cluster.partitions import Owners, deal
+from gossamer.cluster.shared import LocalShared
+from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
+from gossamer.config import Tree
+from gossamer.control import orders
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.tables import Totals
+from gossamer.worker import socket_of
+
+SAID_BYTES_MAX = 8192  # the end of what a worker said on its standard error
+HUNG_S = 120.0  # a worker that does not answer for so long is as good as dead
+LEAVE_S = 15.0
+DEATHS_MAX = 6  # in a row, without a page in between: a URL is quarantined before, so it is not the pages
+PATH_BYTES_MAX = 90  # of a socket; the system's limit is a little above 100
+
+
+@dataclass(eq=False)
+class Member:
+    """One worker process, as the supervisor sees it."""
+
+    number: int
+    process: asyncio.subprocess.Process
+    peer: Peer | None = None
+    is_ready: bool = False
+    report: orders.Report | None = None
+    said: bytes = b""
+
+    def __str__(self) -> str:
+        return f"worker {self.number} (process {self.process.pid})"
+
+
+class Crew:
+    """Use as `async with Crew(...) as crew`, inside the task group that its tasks belong to."""
+
+    def __init__(
+        self,
+        folder: CrawlFolder,
+        config: Tree,
+        shared: LocalShared,
+        tasks: asyncio.TaskGroup,
+        say: Callable[[str], None],
+    ) -> None:
+        self.members: dict[int, Member] = {}
+        self.owners: Owners = [None] * config.crawl.partitions
+        self.version = 0
+        self.totals: dict[int, Totals] = {}  # of each partition, as last heard
+        self.trouble: str | None = None  # the crawl cannot go on
+        self._folder = folder
+        self._config = config
+        self._shared = shared
+        self._tasks = tasks
+        self._say = say
+        self._wanted: Owners = list(self.owners)
+        self._moving: set[int] = set()
+        self._orphans: dict[int, set[int]] = {}  # of a dead worker: its partitions that nobody has opened since
+        self._next_number = 0
+        self._deaths = 0
+        self._pages_at_death = -1
+        self._is_ending = False
+        self._is_announced = True
+
+    async def __aenter__(self) -> Crew:
+        self._sockets = Path(tempfile.mkdtemp(prefix="gossamer-"))
+        if len(str(self._sockets)) > PATH_BYTES_MAX:
+            self._sockets.rmdir()
+            self._sockets = Path(tempfile.mkdtemp(prefix="gossamer-", dir="/tmp"))
+        self._server = await listen(
+            socket_of(self._sockets, None), orders.ToSupervisor, self._tasks.create_task, self._say, self._meet
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """However it comes to that: nobody is left behind."""
+        self._is_ending = True
+        for member in self.members.values():
+            if member.process.returncode is None:
+                member.process.kill()
+        self._server.close()
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+    async def hire(self) -> None:
+        number, self._next_number = self._next_number, self._next_number + 1
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gossamer.worker", str(self._sockets), str(number)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the supervisor
+        )
+        member = self.members[number] = Member(number, process)
+        self._tasks.create_task(self._watch(member))
+
+    async def dismiss(self) -> None:
+        """Everything is finished: let the workers close their stores and go."""
+        self._is_ending = True
+        for member in self._ready():
+            assert member.peer is not None
+            member.peer.mention(orders.Leave())
+        ends = [asyncio.ensure_future(member.process.wait()) for member in self.members.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=LEAVE_S)
+
+    async def ask(self, ask: orders.Ask) -> dict[int, orders.Report]:
+        """One round: the reports of all workers that are ready."""
+
+        async def one(member: Member) -> None:
+            assert member.peer is not None
+            try:
+                async with asyncio.timeout(HUNG_S):
+                    member.report = await member.peer.call(ask, orders.Report)
+                self.totals.update(member.report.totals)
+                reports[member.number] = member.report
+            except Disconnected:
+                pass  # it is told about where its process is watched
+            except TimeoutError:
+                self._say(f"{member} has not answered for {HUNG_S:.0f} s and is killed")
+                member.process.kill()
+
+        reports: dict[int, orders.Report] = {}
+        await asyncio.gather(*(one(member) for member in self._ready()))
+        return reports
+
+    def allow(self, number: int, pages: int) -> None:
+        peer = self.members[number].peer if number in self.members else None
+        if peer is not None:
+            peer.mention(orders.Allow(pages))
+
+    def covers(self, reports: dict[int, orders.Report]) -> bool:
+        """Every partition is in one of these reports."""
+        return (
+            sum(len(report.totals) for report in reports.values())
+            == len(self.owners)
+            == len({partition for report in reports.values() for partition in report.totals})
+        )
+
+    @property
+    def pages(self) -> int:
+        return sum(totals.pages for totals in self.totals.values())
+
+    def _ready(self) -> list[Member]:
+        return [member for member in self.members.values() if member.is_ready]
+
+    # ---- a worker's life ---------------------------------------------------------------------------------
+
+    def _meet(self, peer: Peer) -> None:
+        """Somebody connects. Who it is, it says first."""
+        member: Member | None = None
+
+        def answer(message: Message) -> Answer | Awaitable[Answer]:
+            nonlocal member
+            if isinstance(message, orders.Hello):
+                member = self.members.get(message.worker)
+                if member is None or member.peer is not None:
+                    raise BadMessage(f"said that it is worker {message.worker}, which it cannot be")
+                member.peer = peer
+                return self._welcome(member)
+            if member is None:
+                raise BadMessage(f"said {type(message).__name__} before Hello")
+            return self._hear(member, message)
+
+        def gone() -> None:
+            if member is not None:
+                member.is_ready = False
+                if member.process.returncode is None and not self._is_ending:
+                    member.process.kill()  # without a connection it is of no use; usually it is dead already
+
+        peer.answer = answer
+        peer.when_closed.append(gone)
+
+    def _welcome(self, member: Member) -> orders.Welcome:
+        kill_at = "" if self._pages_at_death >= 0 else configuration.kill_at()
+        return orders.Welcome(str(self._folder.path.absolute()), self._config, kill_at)
+
+    def _hear(self, member: Member, message: Message) -> Answer | Awaitable[Answer]:
+        match message:
+            case orders.Ready():
+                member.is_ready = True
+                assert member.peer is not None
+                member.peer.mention(orders.Owners(self.version, self.owners))
+                self._deal()
+                return None
+            case orders.Said(text=text):
+                self._say(f"{member}: {text}")
+                return None
+            case orders.Trouble(text=text):
+                self.trouble = self.trouble or text
+                return None
+            case orders.Hello() | orders.Adopted() | orders.Report():
+                raise BadMessage(f"said {type(message).__name__} unasked")
+        return self._shared.answer(message, member.number)  # type: ignore[arg-type]  # all that is left
+
+    async def _watch(self, member: Member) -> None:
+        assert member.process.stderr is not None
+        while chunk := await member.process.stderr.read(65536):
+            member.said = (member.said + chunk)[-SAID_BYTES_MAX:]
+        code = await member.process.wait()
+        if member.peer is not None:
+            member.peer.close()
+        del self.members[member.number]
+        if not self._is_ending:
+            await self._lost(member, code)
+
+    async def _lost(self, member: Member, code: int) -> None:
+        member.is_ready = False
+        lost = {number for number, owner in enumerate(self.owners) if owner == member.number}
+        for number in lost:
+            self.owners[number] = None
+        self._orphans[member.number] = lost
+        self._release()
+        self._announce()
+        self._deal()
+        if self.trouble:
+            return
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        said = member.said.decode(errors="replace").strip()
+        self._deaths = self._deaths + 1 if self.pages == self._pages_at_death else 1
+        self._pages_at_death = self.pages
+        self._say(f"{member} {how}; another takes its place" + (f". It said:\n{said}" if said else ""))
+        if self._deaths >= DEATHS_MAX:
+            self.trouble = (
+                f"workers died {self._deaths} times without a page in between, the last one {how}. "
+                "Nothing is lost: the same command goes on"
+            )
+        else:
+            await self.hire()
+
+    # ---- who owns what -----------------------------------------------------------------------------------
+
+    def _deal(self) -> None:
+        """Start whatever moves are needed; called whenever something has changed."""
+        ready = [member.number for member in self._ready()]
+        if not ready or self._is_ending:
+            return
+        self._wanted = deal(self._wanted, ready)
+        for partition, (owner, wanted) in enumerate(zip(self.owners, self._wanted, strict=True)):
+            # An owner that is neither ready nor declared dead yet is dying: its partitions wait for that.
+            if owner != wanted and partition not in self._moving and (owner is None or owner in ready):
+                self._moving.add(partition)
+                self._tasks.create_task(self._move(partition))
+
+    async def _move(self, partition: int) -> None:
+        try:
+            owner = self.owners[partition]
+            if owner is not None:
+                await self._peer(owner).tell(orders.GiveUp(partition))
+                self.owners[partition] = None
+                self._announce()
+            wanted = self._wanted[partition]
+            assert wanted is not None
+            adopt = orders.Adopt(partition, with_seeds=partition not in self.totals)
+            self.totals[partition] = (await self._peer(wanted).call(adopt, orders.Adopted)).totals
+            self.owners[partition] = wanted
+            self._announce()
+            for orphans in self._orphans.values():
+                orphans.discard(partition)
+            self._release()
+        except Disconnected:
+            pass  # one of the two died; what is left to do is seen by the next deal
+        finally:
+            self._moving.discard(partition)
+            self._deal()
+
+    def _peer(self, number: int) -> Peer:
+        member = self.members.get(number)
+        if member is None or member.peer is None:
+            raise Disconnected
+        return member.peer
+
+    def _release(self) -> None:
+        for number in [number for number, partitions in self._orphans.items() if not partitions]:
+            del self._orphans[number]
+            self._shared.release(number)
+
+    def _announce(self) -> None:
+        """Tell everybody who owns what, once for all changes of a moment."""
+        if self._is_announced:
+            self._is_announced = False
+            asyncio.get_running_loop().call_soon(self._announce_now)
+
+    def _announce_now(self) -> None:
+        self._is_announced = True
+        self.version += 1
+        for member in self._ready():
+            assert member.peer is not None
+            member.peer.mention(orders.Owners(self.version, self.owners))

@@ -1,0 +1,112 @@
+"""Orders: what the supervisor and its workers say to each other, beside the questions about shared state.
+
+A worker's life: it connects, says Hello and is told what to crawl (Welcome), says Ready, is given partitions (Adopt),
+may have to give some up again (GiveUp), knows who owns the others (Owners), reports when asked (Ask, Report), is
+allowed so many pages where they are limited (Allow), and is told to go (Leave).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.cluster import shared
+from gossamer.cluster.wire import Message
+from gossamer.config import Tree
+from gossamer.frontier.tables import Totals
+
+
+class Hello(Message, frozen=True):
+    worker: int
+
+
+class Welcome(Message, frozen=True):
+    folder: str
+    config: Tree
+    kill_at: str = ""  # for tests: see worker.py
+
+
+class Ready(Message, frozen=True):
+    """Listening for other workers, and free for partitions."""
+
+
+class Adopt(Message, frozen=True):
+    """Open a partition. `with_seeds`: for the first time since the start, so add the seeds that belong to it."""
+
+    partition: int
+    with_seeds: bool
+
+
+class Adopted(Message, frozen=True):
+    totals: Totals
+
+
+class GiveUp(Message, frozen=True):
+    """Finish what is in flight of a partition and close it; the answer comes when it can be opened elsewhere."""
+
+    partition: int
+
+
+class Owners(Message, frozen=True):
+    version: int
+    owners: list[int | None]
+
+
+class Ask(Message, frozen=True):
+    """Report; and whether to lease meanwhile, and whether to give back the pages that were allowed and not used."""
+
+    is_paused: bool
+    give_back: bool
+    is_ending: bool = False
+
+
+class Allow(Message, frozen=True):
+    pages: int
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """One outcome as a person reads it."""
+
+    mark: str  # a status, or the reason where there was no answer
+    url: str
+    note: str = ""
+    is_good: bool = True
+
+
+class News(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker has done since its last report."""
+
+    pages: int = 0
+    bytes: int = 0
+    errors: dict[str, int] = {}
+    lines: list[Line] = []
+
+
+class Report(Message, frozen=True):
+    totals: dict[int, Totals]  # of each partition that it owns
+    in_flight: int
+    active_hosts: int
+    is_idle: bool
+    batches_received: int  # of links, since it lives
+    pages_left: int  # allowed, and not used; 0 where there is no limit
+    no_room: str  # why it cannot save
+    news: News
+
+
+class Leave(Message, frozen=True):
+    """Finish what is in flight, close everything, end."""
+
+
+class Said(Message, frozen=True):
+    """Something that the user may want to know."""
+
+    text: str
+
+
+class Trouble(Message, frozen=True):
+    """A fault of the world that no new worker would cure, such as a damaged store: the crawl has to stop."""
+
+    text: str
+
+
+ToSupervisor = Hello | Ready | Adopted | Report | Said | Trouble | shared.Question
+ToWorker = Welcome | Adopt | GiveUp | Owners | Ask | Allow | Leave | shared.Reply

@@ -1,0 +1,179 @@
+"""One suite over every `SharedState`: in this process, and over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gossamer.clock import VirtualClock
+from gossamer.cluster.pace import Pace
+from gossamer.cluster.shared import LocalShared, Question, RemoteShared, Reply
+from gossamer.cluster.wire import Peer, connect, listen
+from gossamer.frontier.store import RocksStore
+from gossamer.interfaces import SharedState
+from gossamer.process import duplicates
+from gossamer.process.duplicates import Duplicates
+from gossamer.records import ORIGINAL, Claim, Verdict
+
+A, B = "http://a.test/", "http://b.test/"
+CONTENT = "ab" * 32
+
+
+def claim(url: str, content: str = CONTENT) -> Claim:
+    return Claim(content, url, 1000.0)
+
+
+@dataclass
+class Shared:
+    """The state as two workers see it, and as its owner does."""
+
+    first: SharedState
+    second: SharedState
+    local: LocalShared
+
+
+@asynccontextmanager
+async def in_process(folder: Path, clock: VirtualClock) -> AsyncIterator[Shared]:
+    store = RocksStore(folder / "fingerprints", duplicates.TABLES)
+    local = LocalShared(Duplicates(store), Pace(clock, per_s=2, burst=3, addresses_max=100))
+    yield Shared(local, local, local)
+    store.close()
+
+
+@asynccontextmanager
+async def over_the_wire(folder: Path, clock: VirtualClock) -> AsyncIterator[Shared]:
+    met: list[Peer] = []
+
+    async with in_process(folder, clock) as shared, asyncio.TaskGroup() as tasks:
+
+        def meet(peer: Peer) -> None:
+            met.append(peer)
+            holder = len(met)
+            peer.answer = lambda question: shared.local.answer(question, holder)
+
+        server = await listen(folder / "s", Question, tasks.create_task, pytest.fail, meet)
+        peers = [await connect(folder / "s", Reply, tasks.create_task, pytest.fail) for _ in range(2)]
+        yield Shared(RemoteShared(peers[0]), RemoteShared(peers[1]), shared.local)
+        for peer in [*peers, *met]:
+            peer.close()
+        server.close()
+
+
+@pytest.fixture(params=[in_process, over_the_wire])
+async def shared(request: pytest.FixtureRequest, folder: Path, clock: VirtualClock) -> AsyncIterator[Shared]:
+    async with request.param(folder, clock) as state:
+        yield state
+
+
+async def turns(happened: Callable[[], bool] = lambda: False, most: int = 200) -> None:
+    """Let everything that can happen now happen, also at the other end of a socket."""
+    for _ in range(most):
+        if happened():
+            return
+        await asyncio.sleep(0.0005)
+
+
+async def test_the_first_url_with_a_content_is_the_original(shared: Shared) -> None:
+    assert await shared.first.judge(claim(A)) == ORIGINAL
+    await shared.first.settle([claim(A)])
+    assert await shared.second.judge(claim(B)) == Verdict("same", of=A, at=1000.0)
+    assert await shared.second.judge(claim(B, "cd" * 32)) == ORIGINAL
+
+
+async def test_a_page_repeated_after_a_crash_is_still_the_original(shared: Shared) -> None:
+    for _ in range(2):
+        assert await shared.first.judge(claim(A)) == ORIGINAL
+    await shared.first.settle([claim(A)])
+    assert await shared.second.judge(claim(A)) == ORIGINAL
+
+
+async def test_others_wait_until_a_claim_is_settled(shared: Shared) -> None:
+    await shared.first.judge(claim(A))
+    waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
+    await turns(waiting.done, most=20)
+    assert not waiting.done()
+    await shared.first.settle([claim(A)])
+    assert (await waiting).of == A
+
+
+async def test_whoever_waits_for_one_content_is_not_in_the_way_of_another(shared: Shared) -> None:
+    await shared.first.judge(claim(A))
+    waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
+    await turns(waiting.done, most=5)
+    assert await shared.second.judge(claim(B, "cd" * 32)) == ORIGINAL
+    await shared.first.settle([claim(A)])
+    await waiting
+
+
+async def test_one_of_many_that_wait_gets_a_claim_that_is_given_back(shared: Shared) -> None:
+    await shared.first.judge(claim(A))
+    others = [claim(f"http://c{number}.test/") for number in range(5)]
+    waiting = [asyncio.ensure_future(shared.second.judge(other)) for other in others]
+    await turns(most=5)
+    shared.local.release(0)
+    shared.local.release(1)
+    await turns(lambda: any(task.done() for task in waiting))
+    (done,) = [task for task in waiting if task.done()]
+    assert await done == ORIGINAL
+    await shared.second.settle([others[waiting.index(done)]])
+    verdicts = await asyncio.gather(*waiting)
+    assert [verdict.kind for verdict in verdicts].count("same") == 4
+
+
+async def test_settling_nothing_and_settling_twice_change_nothing(shared: Shared) -> None:
+    await shared.first.settle([])
+    for _ in range(2):
+        await shared.first.settle([claim(A)])
+    assert (await shared.second.judge(claim(B))).of == A
+
+
+async def test_the_pace_of_an_address(shared: Shared, clock: VirtualClock) -> None:
+    ip = "192.0.2.1"
+    assert [await shared.first.pace(ip) for _ in range(3)] == [0, 0, 0]  # the burst
+    assert await shared.second.pace(ip) == pytest.approx(0.5)
+    assert await shared.second.pace("192.0.2.2") == 0
+    clock.advance(0.25)
+    assert await shared.first.pace(ip) == pytest.approx(0.25)  # asking costs nothing
+    clock.advance(0.25)
+    assert await shared.first.pace(ip) == 0
+    assert await shared.second.pace(ip) > 0
+
+
+async def test_many_addresses_are_forgotten_from_the_oldest_on(shared: Shared) -> None:
+    for _ in range(3):
+        await shared.first.pace("192.0.2.1")
+    for number in range(100):
+        await shared.first.pace(f"198.51.100.{number}")
+    assert await shared.first.pace("192.0.2.1") == 0
+
+
+async def test_a_worker_that_gives_up_waiting_leaves_nobody_behind(folder: Path, clock: VirtualClock) -> None:
+    async with over_the_wire(folder, clock) as shared:
+        await shared.first.judge(claim(A))
+        waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
+        await turns(most=5)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await turns(most=5)
+        shared.local.release(1)  # the holder of A's claim dies
+        await turns(most=5)
+        third = asyncio.ensure_future(shared.first.judge(claim("http://c.test/")))
+        await turns(third.done)
+        assert third.done() and await third == ORIGINAL
+
+
+async def test_a_claim_belongs_to_whoever_repeats_the_page(folder: Path, clock: VirtualClock) -> None:
+    async with over_the_wire(folder, clock) as shared:
+        await shared.first.judge(claim(A))
+        await shared.second.judge(claim(A))  # its partition has moved
+        shared.local.release(1)
+        waiting = asyncio.ensure_future(shared.first.judge(claim(B)))
+        await turns(waiting.done, most=20)
+        assert not waiting.done()
+        await shared.second.settle([claim(A)])
+        assert (await waiting).of == A

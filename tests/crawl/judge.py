@@ -1,0 +1,31 @@
+"""The judge's bench: what the access log says, with the one thing allowed for that a server cannot know.
+
+When a client gives up, the server notices only when it next looks, which on a busy machine is milliseconds later. The
+client's own limit is known, so such a request is taken to have ended by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gossamer.synthetic_web.access_log import Entry, Gap, gaps_below, overlapping
+from gossamer.synthetic_web.web import Web
+from tests.crawl.command import QUICK
+
+TIMEOUT_S = float(QUICK["fetch.timeout_s"])
+DELAY_S = float(QUICK["politeness.delay_s"])
+
+
+def as_the_client_saw_it(entries: Iterable[Entry]) -> list[Entry]:
+    return [
+        entry._replace(time_out=min(entry.time_out, entry.time_in + TIMEOUT_S)) if entry.aborted else entry
+        for entry in entries
+    ]
+
+
+def requests_at_once(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
+    return overlapping(as_the_client_saw_it(entries))
+
+
+def broken_delays(entries: Iterable[Entry], web: Web) -> list[Gap]:
+    return gaps_below(as_the_client_saw_it(entries), lambda host: max(DELAY_S, web.crawl_delay_s(host)))
