@@ -158,7 +158,10 @@ def policy(arguments: argparse.Namespace) -> None:
     if arguments.clear:
         changes = dict.fromkeys(("delay_s", "max_pages", "priority")) | {"paused": False, "blocked": False} | changes
     if changes:
-        steering.set_policy(folder, arguments.name, changes, is_site=arguments.site)
+        try:
+            steering.set_policy(folder, arguments.name, changes, is_site=arguments.site)
+        except ValueError as fault:
+            raise UsageError(f"this policy makes no sense: {fault}") from fault
     policies = folder.policies()
     if arguments.json:
         print(msgspec.json.encode(policies).decode())

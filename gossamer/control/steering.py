@@ -18,10 +18,13 @@ from gossamer.records import Known, Link, Reason, Url
 
 
 def set_policy(folder: CrawlFolder, name: str, changes: dict[str, Any], *, is_site: bool) -> Policy:
-    """Change some of what holds for a host or a site; what is back at its default is forgotten."""
+    """Change some of what holds for a host or a site; what is back at its default is forgotten.
+
+    Raises ValueError where a value makes no sense, before anything is written.
+    """
     policies = folder.policies()
     table = dict(policies.sites if is_site else policies.hosts)
-    policy = msgspec.structs.replace(table.get(name, NONE), **changes)
+    policy = msgspec.convert(msgspec.structs.asdict(table.get(name, NONE)) | changes, Policy)
     if policy == NONE:
         table.pop(name, None)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import shutil
@@ -135,13 +136,34 @@ async def test_a_kill_at_every_boundary_of_a_commit_changes_nothing(folder: Path
         assert calm.code == 0, calm.err
         expected = await result_of(folder / "calm")
         for point in POINTS:
-            server.log.entries.clear()
-            environment = {"GOSSAMER_KILL_AT": f"{point}:4"}
-            killed = await gossamer(*crawl_of(server, folder / point), timeout_s=60, environment=environment)
-            assert killed.code == 0, killed.err
-            assert killed.err.count("was killed by SIGKILL") == 2, killed.err
-            assert_same(await result_of(folder / point), expected)
-            assert_polite(web, server.log.entries)
+            assert await kills_in(server, web, folder / point, point, 4, expected) == 2
+
+
+@pytest.mark.long
+async def test_two_hundred_kills_change_nothing(folder: Path) -> None:
+    web = Web(SMALL)
+    kills = 0
+    async with serve(web) as server:
+        calm = await gossamer(*crawl_of(server, folder / "calm"), timeout_s=60)
+        assert calm.code == 0, calm.err
+        expected = await result_of(folder / "calm")
+        for nth in itertools.count(1):
+            for point in POINTS:
+                kills += await kills_in(server, web, folder / f"{point}{nth}", point, 1 + nth % 20, expected)
+            if kills >= 200:
+                break
+    print(f"{kills} kills")
+
+
+async def kills_in(server: Server, web: Web, folder: Path, point: str, nth: int, expected: Result) -> int:
+    """Crawl while each first worker kills itself at its nth commit; how many did, and nothing may have changed."""
+    server.log.entries.clear()
+    environment = {"GOSSAMER_KILL_AT": f"{point}:{nth}"}
+    killed = await gossamer(*crawl_of(server, folder), timeout_s=60, environment=environment)
+    assert killed.code == 0, killed.err
+    assert_same(await result_of(folder), expected)
+    assert_polite(web, server.log.entries)
+    return killed.err.count("was killed by SIGKILL")
 
 
 @pytest.mark.parametrize("limit", [1, 37])
