@@ -14,7 +14,7 @@ from typing import TextIO
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.control.words import counted, size, span
+from gossamer.control.words import COMMAND, counted, size, span
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.supervisor import Ending, run_crawl
 from gossamer.synthetic_web.access_log import Entry, overlapping
@@ -99,14 +99,14 @@ What the web's own access log says about Gossamer ({counted(len(entries), "reque
 
 Look at it:
 
-  gossamer status {path}
-  gossamer pages {path}
-  gossamer hosts {path}
-  gossamer why {path} {web.url(1)}
+  {COMMAND} status {path}
+  {COMMAND} pages {path}
+  {COMMAND} hosts {path}
+  {COMMAND} why {path} {web.url(1)}
 
 Then crawl something real:
 
-  gossamer crawl https://example.com --contact you@example.org"""
+  {COMMAND} crawl https://example.com --contact you@example.org"""
 
 
 def _gaps_s(entries: Sequence[Entry], host: str) -> list[float]:

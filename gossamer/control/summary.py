@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gossamer.control.report import reasons_text
-from gossamer.control.words import counted, size, span
+from gossamer.control.words import COMMAND, counted, size, span
 from gossamer.folder import CrawlFolder
 from gossamer.supervisor import ENDINGS, Ending
 
@@ -35,8 +35,8 @@ def summary_text(ending: Ending, folder: CrawlFolder) -> str:
     lines += [
         "",
         f"  The archive is in {folder.archive}; look at the crawl with",
-        f"    gossamer status {folder.path}",
-        f"    gossamer pages {folder.path} --json",
-        f"    gossamer why {folder.path} URL",
+        f"    {COMMAND} status {folder.path}",
+        f"    {COMMAND} pages {folder.path} --json",
+        f"    {COMMAND} why {folder.path} URL",
     ]
     return "\n".join(lines)

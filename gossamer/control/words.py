@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 from gossamer.records import Reason
+
+# How this very program can be called again: installed, or from a checkout.
+COMMAND = "gossamer" if Path(sys.argv[0]).name == "gossamer" else "./run"
 
 EXPLAINED = {
     Reason.NOT_A_URL: "not a URL that can be crawled (http or https with a host)",

@@ -34,7 +34,7 @@ class Crawled:
 async def crawl_everything(folder: Path) -> Crawled:
     options = WebOptions.everything(hosts=HOSTS, pages_per_host=PAGES, seed=7)
     few: dict[str, Any] = dict.fromkeys(("calendars", "sessions", "repeating", "facets", "deep"), 1 / 400)
-    options = replace(options, crawl_delay_s=0.2, slow_s=0.3, drip_s=0.5, **few)
+    options = replace(options, crawl_delay_s=0.12, slow_s=0.3, drip_s=0.4, **few)
     web = Web(options)
     async with serve(web) as server:
         flags = ["--dir", folder, "--allow-private", "--scope", "any", "--contact", "test@example.org"]
