@@ -30,7 +30,7 @@ class Back:
         self.out = 0  # leases not yet finished; their entries are still on disk
         self.served = 0  # leases since it got its place
         self.is_leaving = False  # it has had its share, and others wait
-        self.stored_delay_s = host.delay_s  # as the disk knows it
+        self.stored = (host.delay_s, host.back_off_s)  # as the disk knows them
         self.bookings: deque[asyncio.Future[None]] = deque()  # turns wanted for something else than a page
         self._store = store
         self._head: list[Entry] = []
@@ -47,6 +47,14 @@ class Back:
     @property
     def is_idle(self) -> bool:
         return self.host.queued == 0 and self.out == 0 and self.asked is None and not self.bookings
+
+    @property
+    def is_slower_than_stored(self) -> bool:
+        """After a crash the host would be asked sooner than it should."""
+        return self.host.delay_s > self.stored[0] or self.host.back_off_s > self.stored[1]
+
+    def note_stored(self) -> None:
+        self.stored = (self.host.delay_s, self.host.back_off_s)
 
     def admit_booking(self) -> bool:
         """Give the turn that has come to whoever booked one, if anybody still waits for it."""

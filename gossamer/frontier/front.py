@@ -179,7 +179,7 @@ class Front:
         for key in hosts:
             back = self.active.get(key)
             if back is not None:
-                back.stored_delay_s = back.host.delay_s
+                back.note_stored()
                 self.leave_if_idle(key)
                 if key in self.active and key not in self.turns:
                     self.arm(back)

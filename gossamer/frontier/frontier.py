@@ -345,11 +345,11 @@ class Frontier:
         self._start_delay(back.host, result)
         back.asked = None
         is_put_back = isinstance(result, RobotsRead | Postponed)
-        if is_put_back or back.host.delay_s > back.stored_delay_s:
+        if is_put_back or back.is_slower_than_stored:
             # More than the disk knows of: a crash before `finish` must not let the host be asked sooner.
             batch = self._store.batch()
             batch.put("hosts", back.key, encode(back.host))
-            back.stored_delay_s = back.host.delay_s
+            back.note_stored()
             if is_put_back:
                 back.put_back(self._leases.end(batch, key).entry)
                 back.out -= 1

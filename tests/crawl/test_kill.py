@@ -66,7 +66,16 @@ def has_asked(server: Server, wanted: int) -> bool:
 
 
 def crawl_of(server: Server, folder: Path) -> list[object]:
-    return ["crawl", server.url(0), "--dir", folder, "--allow-private", "--scope", "any", *quick_settings()]
+    return [
+        "crawl",
+        server.url(0),
+        "--dir",
+        folder,
+        "--allow-private",
+        "--scope",
+        "any",
+        *quick_settings(fetch__timeout_s=20),
+    ]
 
 
 async def test_ten_kills_change_nothing(folder: Path) -> None:

@@ -39,7 +39,8 @@ SMALL = WebOptions(
 
 def crawl_of(server: Server, folder: Path, *flags: object, workers: int = 2) -> list[object]:
     where = ["crawl", server.url(0), "--dir", folder, "--allow-private", "--scope", "any"]
-    return [*where, "--workers", workers, *quick_settings(), *flags]
+    # A loaded machine may take longer than the second that the other tests allow, and nothing here is silent.
+    return [*where, "--workers", workers, *quick_settings(fetch__timeout_s=20), *flags]
 
 
 def assert_same(result: Result, expected: Result) -> None:
