@@ -163,7 +163,7 @@ class FrontierSettings(Struct, frozen=True, kw_only=True):
     lease_s: Annotated[Seconds, about("a URL handed out comes back after this", ge=1, le=DAY_S)] = 600.0
     retries_s: Annotated[tuple[Wait, ...], about("waits before a failed page's further tries")] = RETRIES_S
     kills_max: Annotated[int, about("workers a URL may kill before quarantine", ge=1, le=100)] = 3
-    host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 100
+    host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 25
     host_pages_max: Annotated[Count | None, about("pages a host may have in all")] = None
     site_pages_max: Annotated[Count | None, about("pages a site may have in all")] = None
     host_queue_max: Annotated[int, about("URLs queued a host; the least are dropped", ge=1, le=10**12)] = 10_000_000

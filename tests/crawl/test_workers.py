@@ -26,8 +26,8 @@ BALLAST_BYTES = 400_000_000  # others use the same disk meanwhile
 POINTS = ("before_save", "after_save", "after_send", "after_finish", "after_settle")
 # Copies, redirects and robots.txt on other hosts are what workers have to agree about; nothing slow.
 SMALL = WebOptions(
-    hosts=10,
-    pages_per_host=12,
+    hosts=8,
+    pages_per_host=9,
     robots_kinds=(RobotsKind.OPEN, RobotsKind.BORROWED, RobotsKind.DELAY),
     crawl_delay_s=0.1,
     redirects=0.1,
