@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,20 @@ HOSTS, PAGES = 52, 24
 
 @dataclass(frozen=True)
 class Crawled:
-    web: Web
+    options: WebOptions
+    port: int
     folder: Path
     truth: Truth
     entries: list[Entry]
     pages: dict[str, dict[str, Any]]
     summary: str
+
+    @cached_property
+    def web(self) -> Web:
+        """The same web again: all of it follows from its options."""
+        web = Web(self.options)
+        web.port = self.port
+        return web
 
 
 async def crawl_everything(folder: Path) -> Crawled:
@@ -52,4 +61,4 @@ async def crawl_everything(folder: Path) -> Crawled:
             follow_feeds=True,
         )
         pages = {page["url"]: page for page in listed.lines()}
-        return Crawled(web, folder, facts, list(server.log.entries), pages, ran.out)
+        return Crawled(options, server.port, folder, facts, list(server.log.entries), pages, ran.out)

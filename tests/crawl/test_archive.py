@@ -15,8 +15,6 @@ from gossamer.records import Place
 from tests.archive.outside import Seen, seen_by_all
 from tests.crawl.everything import Crawled
 
-pytestmark = pytest.mark.xdist_group("everything")  # they share one crawl
-
 
 @pytest.fixture(scope="module")
 def records(crawled: Crawled) -> list[Seen]:

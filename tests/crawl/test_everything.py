@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-import pytest
-
 from gossamer.synthetic_web.access_log import Entry
 from gossamer.synthetic_web.traps import trap_kind
 from tests.crawl.everything import Crawled
 from tests.crawl.judge import broken_delays, requests_at_once
-
-pytestmark = pytest.mark.xdist_group("everything")  # they share one crawl
 
 
 def honest(urls: set[str]) -> set[str]:

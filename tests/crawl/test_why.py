@@ -10,8 +10,6 @@ import pytest
 from tests.crawl.command import gossamer
 from tests.crawl.everything import Crawled
 
-pytestmark = pytest.mark.xdist_group("everything")  # they share one crawl
-
 
 async def why(crawled: Crawled, url: str) -> tuple[dict[str, Any], str]:
     facts = await gossamer("why", crawled.folder, url, "--json")
