@@ -74,6 +74,8 @@ def crawl_of(server: Server, folder: Path) -> list[object]:
         "--allow-private",
         "--scope",
         "any",
+        "--workers",
+        1,  # several are test_workers.py's
         *quick_settings(fetch__timeout_s=20),
     ]
 
