@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.clock import RealClock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.records import Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
+from gossamer.settings import FrontierSettings, PolitenessSettings
 
 BATCH = 5000  # links of about 100 pages: what one commit brings to a partition
 KNOWN_SHARE = 0.45

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gossamer import __version__, config
+from gossamer import __version__, config, settings
 from gossamer.archive.warc import ArchiveDamaged
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError
@@ -259,7 +259,7 @@ def _flags(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _seconds(text: str) -> float:
     try:
-        return config.seconds(text)
+        return settings.seconds(text)
     except ValueError as fault:
         raise argparse.ArgumentTypeError(str(fault)) from fault
 

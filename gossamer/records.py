@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import ClassVar
 
 import msgspec
 
@@ -78,7 +79,7 @@ class State(StrEnum):
     QUARANTINED = "quarantined"
 
 
-class Link(msgspec.Struct, frozen=True):
+class Link(msgspec.Struct, frozen=True, gc=False):
     """A reason to visit a URL: a seed, a link on a page, a redirect, an entry of a sitemap."""
 
     url: Url
@@ -129,6 +130,10 @@ class Fetched(msgspec.Struct, frozen=True):
     exchange: Exchange
     body: bytes  # content encodings removed
 
+    @property
+    def ended_at(self) -> float:
+        return self.exchange.ended_at
+
 
 class Moved(msgspec.Struct, frozen=True):
     """A redirect. The target re-enters by the door as a link, it is not followed here."""
@@ -137,10 +142,16 @@ class Moved(msgspec.Struct, frozen=True):
     body: bytes
     target: Url
 
+    @property
+    def ended_at(self) -> float:
+        return self.exchange.ended_at
+
 
 class Refused(msgspec.Struct, frozen=True):
     """Not asked for, with the reason."""
 
+    exchange: ClassVar[None] = None
+    ended_at: ClassVar[None] = None
     reason: Reason
     detail: str = ""
 
@@ -157,6 +168,8 @@ class Failed(msgspec.Struct, frozen=True):
 class Postponed(msgspec.Struct, frozen=True):
     """Not asked for yet: something other than the host itself has to wait, such as its address."""
 
+    exchange: ClassVar[None] = None
+    ended_at: ClassVar[None] = None
     wait_s: float
     reason: Reason
 
@@ -200,7 +213,7 @@ class Page(msgspec.Struct, frozen=True):
     nofollow: bool = False
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, array_like=True):
     """Is this content new? Judged against the pages of *other* URLs only."""
 
     kind: str = "original"  # original | same | unchanged
@@ -223,7 +236,7 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     fetched_at: float
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, array_like=True):
     """Where a record lies in the archive."""
 
     file: str
@@ -231,7 +244,7 @@ class Place(msgspec.Struct, frozen=True):
     length: int
 
 
-class Host(msgspec.Struct):
+class Host(msgspec.Struct, array_like=True, gc=False):
     """One host's life: its clocks, its counters, why it waits. Mutable: its partition owns it."""
 
     name: str
@@ -277,7 +290,7 @@ class Outcome(msgspec.Struct, frozen=True):
     content_hash: str = ""
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True):
+class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """All that is known of one accepted URL: its state, its story, and where its content lies."""
 
     url: Url

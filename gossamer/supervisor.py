@@ -33,7 +33,7 @@ from typing import TextIO
 from gossamer.clock import Clock
 from gossamer.cluster.pace import Pace
 from gossamer.cluster.shared import LocalShared
-from gossamer.config import Configuration, Tree
+from gossamer.config import Configuration
 from gossamer.control.crew import Crew
 from gossamer.control.orders import Ask, Report
 from gossamer.control.progress import Progress, total
@@ -45,6 +45,7 @@ from gossamer.frontier.tables import Totals
 from gossamer.process import duplicates
 from gossamer.process.duplicates import Duplicates
 from gossamer.records import Url
+from gossamer.settings import Tree
 
 ROUND_S = 0.1
 

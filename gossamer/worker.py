@@ -33,7 +33,6 @@ from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.shared import RemoteShared
 from gossamer.cluster.turns import Book, Booked, Release, Turns
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
-from gossamer.config import CrawlSettings, Tree
 from gossamer.control import orders
 from gossamer.control.progress import Recent
 from gossamer.crawl import Crawl, Partition
@@ -47,6 +46,7 @@ from gossamer.frontier.store import RocksStore, StoreDamaged, StoreInUse
 from gossamer.frontier.tables import TABLES
 from gossamer.process.processor import Processor
 from gossamer.records import Link, RobotsCopy, Url
+from gossamer.settings import CrawlSettings, Tree
 from gossamer.url.filters import Filters
 
 LOCK_S = 10.0  # a store may still be held by a worker that is just being killed

@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.config import (
-    ConfigError,
-    Configuration,
-    CrawlSettings,
-    FetchSettings,
-    Tree,
-    load,
-    seconds,
-    size,
-)
+from gossamer.config import ConfigError, Configuration, load
+from gossamer.settings import CrawlSettings, FetchSettings, Tree, seconds, size
 
 PARTITIONS = "[crawl]\npartitions = 8\n"
 

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "gossamer"
 
-WORDS = {"records", "interfaces", "config", "clock", "url"}
+WORDS = {"records", "interfaces", "settings", "config", "clock", "url"}
 STAGES = {"frontier", "fetch", "process", "schedule"}
 BACKENDS = {"archive", "cluster"}
 MACHINE = {"worker", "supervisor", "folder", "control", "cli", "demo", "bench", "__main__", "__init__"}

@@ -25,10 +25,10 @@ from gossamer import config as configuration
 from gossamer.cluster.partitions import Owners, deal
 from gossamer.cluster.shared import LocalShared
 from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
-from gossamer.config import Tree
 from gossamer.control import orders
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.tables import Totals
+from gossamer.settings import Tree
 from gossamer.worker import socket_of
 
 SAID_BYTES_MAX = 8192  # the end of what a worker said on its standard error

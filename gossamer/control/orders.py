@@ -11,8 +11,8 @@ import msgspec
 
 from gossamer.cluster import shared
 from gossamer.cluster.wire import Message
-from gossamer.config import Tree
 from gossamer.frontier.tables import Totals
+from gossamer.settings import Tree
 
 
 class Hello(Message, frozen=True):

@@ -8,13 +8,13 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
-from gossamer.config import Tree
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.policy import NONE, Policies, Policy
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.records import Known, Link, Reason, Url
+from gossamer.settings import Tree
 
 
 def set_policy(folder: CrawlFolder, name: str, changes: dict[str, Any], *, is_site: bool) -> Policy:

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from gossamer import __version__
 from gossamer.clock import Clock
-from gossamer.config import CrawlSettings
 from gossamer.control.progress import Progress
 from gossamer.control.words import size, span
 from gossamer.frontier.tables import Totals
+from gossamer.settings import CrawlSettings
 
 REFRESH_S = 0.25
 LOG_EVERY_S = 5.0

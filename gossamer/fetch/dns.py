@@ -15,7 +15,7 @@ import aiodns
 from pycares import AAAARecordData, ARecordData
 
 from gossamer.clock import Clock
-from gossamer.config import DnsSettings
+from gossamer.settings import DnsSettings
 
 NAMES_MAX = 100_000  # about 30 MB; more hosts than a worker crawls at a time
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.config import RobotsSettings
 from gossamer.fetch.http import Answer, Http
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
 from gossamer.interfaces import TurnOf
@@ -25,6 +24,7 @@ from gossamer.records import (
     RobotsRead,
     Url,
 )
+from gossamer.settings import RobotsSettings
 from gossamer.url.site import host_of, origin_of
 
 

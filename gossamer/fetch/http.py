@@ -18,9 +18,9 @@ from typing import Any
 import pycurl
 
 from gossamer.clock import Clock
-from gossamer.config import FetchSettings
 from gossamer.interfaces import Resolver
 from gossamer.records import Exchange, Failed, Fetched, Moved, Reason, Refused, Url
+from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import host_of
 

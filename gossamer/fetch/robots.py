@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from protego import Protego
 
-from gossamer.config import RobotsSettings
 from gossamer.records import RobotsCopy, Url
+from gossamer.settings import RobotsSettings
 
 ORIGINS_MAX = 20_000  # parsed rules in memory; about 3 KB each
 

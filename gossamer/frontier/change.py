@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-from gossamer.config import FrontierSettings
 from gossamer.frontier.back import Back
 from gossamer.frontier.front import Front
 from gossamer.frontier.ledger import Ledger
@@ -17,6 +16,7 @@ from gossamer.frontier.seen import Seen
 from gossamer.frontier.tables import Meta, Site, due_key, encode, queue_key, rank_of
 from gossamer.interfaces import Store
 from gossamer.records import Host, Known, Reason, State
+from gossamer.settings import FrontierSettings
 from gossamer.url.site import host_of, site_of
 
 
@@ -88,10 +88,12 @@ class Change:
         self._meta.turn += 1
         entry = queue_key(key[:8], wanted, self._meta.turn)
         self.batch.put("queue", entry, key)
-        self._offered[entry] = key
+        if key[:8] in self._front.active:
+            self._offered[entry] = key
         self._meta.totals.queued += 1
         host.queued += 1
-        self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
+        if not host.front_key or wanted < host.front_rank:
+            self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
 
     def dequeue(self, entry: bytes, host: Host) -> None:
         self.batch.delete("queue", entry)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from gossamer.config import FrontierSettings
 from gossamer.frontier.back import Back, Entry
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policies
@@ -24,6 +23,7 @@ from gossamer.frontier.priority import level
 from gossamer.frontier.tables import front_key
 from gossamer.interfaces import Batch, Store
 from gossamer.records import Host
+from gossamer.settings import FrontierSettings
 from gossamer.url.site import site_of
 
 LOWEST_SHARE = 0.1  # of the draws

@@ -14,19 +14,21 @@ asked again after its delay, while the page still waits to be stored.
 
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. What is
 where: front.py which host gets a place, back.py its URLs, politeness.py when, priority.py how much a URL is worth,
-leases.py what is out, seen.py what is known, steps.py what an outcome means, change.py how it gets to the disk.
+leases.py what is out, budgets.py how many pages are enough, seen.py what is known, steps.py what an outcome means,
+change.py how it gets to the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.back import Back, Entry
+from gossamer.frontier.budgets import Budgets
 from gossamer.frontier.change import Change
 from gossamer.frontier.front import Front
 from gossamer.frontier.intake import Intake
@@ -70,7 +72,9 @@ from gossamer.records import (
     State,
     Url,
 )
+from gossamer.settings import FrontierSettings, PolitenessSettings
 
+ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
 REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
 PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
 
@@ -86,6 +90,7 @@ class Frontier:
         self._ledger = Ledger(store)
         self._meta = self._ledger.meta()
         self._front = Front(store, self._ledger, limits, clock.random)
+        self._budgets = Budgets(self._front, limits)
         self._leases = Leases()
         self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
         self._intake = Intake(door, self._seen, self._ledger, self._leases, self._front, self._meta.totals)
@@ -170,11 +175,10 @@ class Frontier:
         """Let links in by the door; those seen before change nothing. Returns how many URLs are new."""
         new = 0
         change = self._change()
-        for link in links:
-            new += self._intake.admit(change, link)
-            if change.size >= BATCH_MAX:
-                change.write(sync=sync)
-        change.write(sync=sync)
+        rest = iter(links)
+        while some := list(islice(rest, ADD_AT_ONCE)):
+            new += self._intake.admit(change, some)
+            change.write(sync=sync)
         return new
 
     # ---- lease -------------------------------------------------------------------------------------------
@@ -190,20 +194,24 @@ class Frontier:
         for back in self._front.booked():
             if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
                 self._admit_booking(change, back, now)
-        leases: list[Lease] = []
-        while len(leases) < most and (key := self._front.turns.pop(now)) is not None:
+        picked: list[tuple[Back, Entry]] = []
+        while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
             policy = self._front.policies.of(back.host)
-            if policy.paused or self._is_held(change, back):
+            if policy.paused or self._budgets.is_held(back, change.site):
                 self._front.turns.put(key, now + PAUSE_S)
             elif self._admit_booking(change, back, now):
                 pass
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
-            elif (lease := self._next_lease(change, back, now)) is not None:
-                leases.append(lease)
+            elif (entry := self._next_entry(change, back)) is not None:
+                back.asked = entry[1]
+                back.out += 1
+                self._front.serve(back)
+                picked.append((back, entry))
             else:
                 self._front.leave_if_idle(key)
+        leases = self._hand_out(change, picked, now)
         change.write(sync=False)
         return leases
 
@@ -216,64 +224,35 @@ class Frontier:
         change.batch.put("leases", booking_key(back.key), encode(LeaseNote(b"", 0, now)))
         return True
 
-    def _next_lease(self, change: Change, back: Back, now: float) -> Lease | None:
+    def _next_entry(self, change: Change, back: Back) -> Entry | None:
         """The host's next URL; those that may not be asked for are refused on the way."""
         while (entry := back.next()) is not None:
+            reason = self._budgets.refusal(back.host, change.site)
+            if reason is None:
+                return entry
             known = self._ledger.known(entry[1])
             assert known is not None, f"queued but unknown: {entry}"
-            reason = self._over_budget(change, back)
-            if reason is None:
-                return self._hand_out(change, back, entry, known, now)
             change.dequeue(entry[0], change.host(entry[1], back.host.name))
             change.refuse(entry[1], known, reason)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
         return None
 
-    def _over_budget(self, change: Change, back: Back) -> Reason | None:
-        host = back.host
-        policy = self._front.policies.of(host)
-        if policy.blocked:
-            return Reason.BLOCKED
-        most = self._host_pages_max(host)
-        if most is not None and host.pages >= most:
-            return Reason.HOST_BUDGET
-        most = self._site_pages_max(host)
-        if most is not None and change.site(host.site).pages >= most:
-            return Reason.SITE_BUDGET
-        return None
-
-    def _is_held(self, change: Change, back: Back) -> bool:
-        """What is in flight may use up the budget: wait and see."""
-        host = back.host
-        most = self._host_pages_max(host)
-        if most is not None and host.pages < most <= host.pages + back.out:
-            return True
-        most = self._site_pages_max(host)
-        if most is None:
-            return False
-        out = sum(other.out for other in self._front.active.values() if other.host.site == host.site)
-        return change.site(host.site).pages < most <= change.site(host.site).pages + out
-
-    def _host_pages_max(self, host: Host) -> int | None:
-        return self._front.policies.of(host).max_pages or self._limits.host_pages_max
-
-    def _site_pages_max(self, host: Host) -> int | None:
-        return self._front.policies.site_pages_max(host.site) or self._limits.site_pages_max
-
-    def _hand_out(self, change: Change, back: Back, entry: Entry, known: Known, now: float) -> Lease:
-        lease = Lease(
-            link=Link(known.url, source=known.source, depth=known.depth, hops=known.hops),
-            host=back.host.name,
-            expires_at=now + self._limits.lease_s,
-            attempt=known.attempts + 1,
-            key=entry[1],
-        )
-        back.asked = entry[1]
-        back.out += 1
-        self._front.serve(back)
-        self._leases.give(change.batch, Held(lease, entry, known))
-        return lease
+    def _hand_out(self, change: Change, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
+        found = self._ledger.known_among([entry[1] for _, entry in picked])
+        leases = []
+        for back, entry in picked:
+            known = found[entry[1]]
+            lease = Lease(
+                link=Link(known.url, source=known.source, depth=known.depth, hops=known.hops),
+                host=back.host.name,
+                expires_at=now + self._limits.lease_s,
+                attempt=known.attempts + 1,
+                key=entry[1],
+            )
+            self._leases.give(change.batch, Held(lease, entry, known))
+            leases.append(lease)
+        return leases
 
     def _wake(self, change: Change, now: float) -> None:
         """Queue again what waited for another try, and list hosts again that rested, once their moment has come."""

@@ -6,6 +6,8 @@ the filter knows most new URLs for new, and only then is the store asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from gossamer.frontier.change import Change
@@ -13,10 +15,10 @@ from gossamer.frontier.front import Front
 from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Totals, host_key, url_key
+from gossamer.frontier.tables import Totals, host_key, url_hash
 from gossamer.interfaces import Filter
 from gossamer.records import Known, Link, Reason, State, Url
-from gossamer.url.site import host_of, site_of
+from gossamer.url.site import host_of, origin_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
 LIFTED = frozenset({Reason.MAX_DEPTH, Reason.BLOCKED, Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.QUEUE_FULL})
@@ -35,27 +37,42 @@ class Intake:
         self._source: Url = ""
         self._source_site = ""
 
-    def admit(self, change: Change, link: Link) -> bool:
-        """Whether the link brought something new."""
-        host = host_of(link.url)
-        if link.source is not None and link.hops == 0:
-            self._count_in_link(change, link.source, host)
-        if self._seen.is_hot(link.url, link.depth):
-            return False
-        reason = self._door(link)
-        if reason is not None and reason is not Reason.MAX_DEPTH:
-            turned_away = self._totals.turned_away
-            turned_away[reason] = turned_away.get(reason, 0) + 1
-            change.is_dirty = True
-            return False
-        key = url_key(link.url, host)
-        known = change.known.get(key)
-        if known is None and self._seen.may_know(key):
-            if self._seen.is_fast:
-                return False
-            known = self._ledger.known(key)
-        if reason is None:
-            self._seen.warm_up(link.url, link.depth)
+    def admit(self, change: Change, links: Iterable[Link]) -> int:
+        """How many of the links brought something new. The store is asked once for all of them."""
+        candidates = []
+        asked: list[bytes] = []
+        origin, host, of_host = "?", "", b""
+        for link in links:
+            url = link.url
+            if not url.startswith(origin):  # most links lead to where the one before led
+                origin, host = origin_of(url) + "/", host_of(url)
+                of_host = host_key(host)
+            if link.source is not None and link.hops == 0 and not link.source.startswith(origin):
+                self._count_in_link(change, link.source, host)
+            if self._seen.is_hot(url, link.depth):
+                continue
+            reason = self._door(link)
+            if reason is not None and reason is not Reason.MAX_DEPTH:
+                self._turn_away(change, reason)
+                continue
+            key = of_host + url_hash(url)
+            if self._seen.may_know(key) and key not in change.known:
+                if self._seen.is_fast:
+                    continue
+                asked.append(key)
+            if reason is None:
+                self._seen.warm_up(url, link.depth)
+            candidates.append((key, link, host, reason))
+        found = self._ledger.known_among(asked)
+        new = 0
+        for key, link, host, reason in candidates:
+            new += self._take(change, key, link, host, reason, change.known.get(key) or found.get(key))
+        return new
+
+    def _take(
+        self, change: Change, key: bytes, link: Link, host: str, reason: Reason | None, known: Known | None
+    ) -> bool:
+        """Whether the link brought something new, now that all is known of its URL; `reason` speaks against it."""
         if known is not None and (known.reason not in LIFTED or known.state is not State.REFUSED or reason):
             if link.depth < known.depth and known.state in (State.QUEUED, State.WAITING):
                 known = msgspec.structs.replace(known, depth=link.depth)
@@ -76,6 +93,10 @@ class Intake:
         else:
             change.enqueue(key, fresh, host)
         return known is None or reason is None
+
+    def _turn_away(self, change: Change, reason: Reason) -> None:
+        self._totals.turned_away[reason] = self._totals.turned_away.get(reason, 0) + 1
+        change.is_dirty = True
 
     def _lift(self, known: Known) -> None:
         assert known.reason is not None

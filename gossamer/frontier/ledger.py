@@ -36,6 +36,10 @@ class Ledger:
         value = self._store.get("urls", key)
         return decode_known(value) if value is not None else None
 
+    def known_among(self, keys: list[bytes]) -> dict[bytes, Known]:
+        found = zip(keys, self._store.get_many("urls", keys), strict=True)
+        return {key: decode_known(value) for key, value in found if value is not None}
+
     def host(self, key: bytes) -> Host | None:
         value = self._store.get("hosts", key)
         return decode_host(value) if value is not None else None

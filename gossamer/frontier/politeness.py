@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
 
-from gossamer.config import PolitenessSettings
+import msgspec
+
 from gossamer.frontier.policy import NONE, Policy
-from gossamer.records import Exchange, Failed, Host, Postponed, Reason, Refused, Result, RobotsRead
+from gossamer.records import Failed, Host, Reason, Result, RobotsRead
+from gossamer.settings import PolitenessSettings
 
 # Signs that the host has too much to do, or is gone for the moment.
 STRAINED = frozenset({Reason.OVERLOADED, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CONNECT})
 
 
-@dataclass(frozen=True)
-class Delay:
+class Delay(msgspec.Struct, frozen=True):
     """How long to leave a host alone after its answer ended, why, and what to remember of its strain."""
 
     seconds: float
@@ -30,7 +30,7 @@ class Delay:
 
 
 def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: Policy = NONE) -> Delay:
-    exchange = exchange_of(result)
+    exchange = result.exchange
     seconds, reason = config.delay_s, Reason.CONFIGURED
     if policy.delay_s is not None:
         seconds, reason = policy.delay_s, Reason.POLICY
@@ -63,16 +63,10 @@ def is_strained(result: Result) -> bool:
     return False
 
 
-def exchange_of(result: Result) -> Exchange | None:
-    return None if isinstance(result, Refused | Postponed) else result.exchange
-
-
 def ended_at(result: Result) -> float | None:
     """When the answer ended; None where nothing was asked."""
-    exchange = exchange_of(result)
-    if exchange is not None:
-        return exchange.ended_at
-    return result.ended_at if isinstance(result, Failed | RobotsRead) else None
+    exchange = result.exchange
+    return exchange.ended_at if exchange is not None else result.ended_at
 
 
 class Turns:

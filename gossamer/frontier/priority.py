@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gossamer.config import FrontierSettings
 from gossamer.records import Host
+from gossamer.settings import FrontierSettings
 
 EPOCH = 1_577_836_800.0  # 2020: days are counted from here, and a crawl does not start earlier
 DAY_S = 86400.0

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from rbloom import Bloom
 
-from gossamer.config import FrontierSettings
 from gossamer.interfaces import Store
 from gossamer.records import Url
+from gossamer.settings import FrontierSettings
 
 HOT_URLS = 20_000  # two generations of half of it; about 3 MB
 STEP = 4000  # URLs a step while the filter is made anew: about 5 ms

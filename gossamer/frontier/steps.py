@@ -8,7 +8,8 @@ so its URL simply takes its place at the end of the host's queue, a bounded numb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gossamer.records import (
     Failed,
@@ -38,8 +39,7 @@ CURED_BY_TIME = frozenset(
 OVERLOADED_TRIES_MAX = 10  # doubling from 1 s, the tenth try comes a quarter of an hour after the first
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     state: State
     reason: Reason | None = None
     detail: str = ""

@@ -19,6 +19,7 @@ from typing import Any
 
 from rocksdict import (
     AccessType,
+    BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
     DBCompressionType,
@@ -36,7 +37,7 @@ BATCH_MAX = 2000  # entries; about 5 ms with the interpreter lock held
 MIB = 1 << 20
 
 # One cache and one budget of write buffers for all stores of a process: memory must not grow with their number.
-_BLOCKS = Cache(96 * MIB)
+_BLOCKS = Cache(64 * MIB)
 _BUFFERS = WriteBufferManager(96 * MIB, False)
 
 
@@ -91,16 +92,20 @@ class RocksStore:
         value: bytes | None = self._tables[table].get(key)
         return value
 
+    def get_many(self, table: str, keys: list[bytes]) -> list[bytes | None]:
+        """A fifth faster than one by one."""
+        rows: Any = self._tables[table]  # its types know no list of bytes
+        values: list[bytes | None] = rows.get(keys) if keys else []
+        return values
+
     def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys at or after `start`, in order, for as long as they begin with `prefix`."""
-        cursor = self._tables[table].iter(ReadOptions())
-        cursor.seek(max(start, prefix))
-        while cursor.valid():
-            key: bytes = cursor.key()
-            if prefix and not key.startswith(prefix):
-                return
-            yield key, cursor.value()
-            cursor.next()
+        bounds = ReadOptions()
+        # A bound rather than a look at each key: RocksDB must not walk the tombstones of what lies behind.
+        if stem := prefix.rstrip(b"\xff"):
+            bounds.set_iterate_upper_bound(stem[:-1] + bytes([stem[-1] + 1]))
+        # `bounds` has to outlive the walk: the bound is its memory, and RocksDB does not copy it.
+        yield from self._tables[table].items(from_key=max(start, prefix), read_opt=bounds)
 
     def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None:
         """The last key that begins with `prefix`."""
@@ -132,14 +137,21 @@ def _options() -> Options:
     options.set_write_buffer_size(32 * MIB)
     options.set_write_buffer_manager(_BUFFERS)
     options.set_compression_type(DBCompressionType.lz4())
-    options.set_bottommost_compression_type(DBCompressionType.zstd())
     options.set_keep_log_file_num(2)
     options.set_max_open_files(256)
+    # What is asked for is mostly there, because seen.py knows what is new: filters need not cover the last level.
+    options.set_optimize_filters_for_hits(True)
+    options.set_memtable_whole_key_filtering(True)
+    options.set_memtable_prefix_bloom_ratio(0.02)
     blocks = BlockBasedOptions()
     blocks.set_block_cache(_BLOCKS)
-    blocks.set_bloom_filter(10, False)  # a URL never seen is answered without touching the disk
+    blocks.set_bloom_filter(10, False)
+    # Indexes and filters live in the cache, so that memory is bounded, and in pieces, so that they fit: in one piece
+    # each is a megabyte, they push each other out, and a look-up took 80 µs at two million URLs instead of 9.
     blocks.set_cache_index_and_filter_blocks(True)
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+    blocks.set_partition_filters(True)
+    blocks.set_pin_top_level_index_and_filter(True)
     options.set_block_based_table_factory(blocks)
     return options
 

@@ -21,7 +21,6 @@ Beside the store lie two files: `seen.bloom` (seen.py) and `processing` (recorde
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -86,13 +85,16 @@ decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
 decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
-@lru_cache(maxsize=65536)
 def host_key(host: str) -> bytes:
     return blake2b(host.encode(), digest_size=HOST_KEY_BYTES).digest()
 
 
-def url_key(url: Url, host: str | None = None) -> bytes:
-    return host_key(host or host_of(url)) + blake2b(url.encode(), digest_size=URL_KEY_BYTES - HOST_KEY_BYTES).digest()
+def url_hash(url: Url) -> bytes:
+    return blake2b(url.encode(), digest_size=URL_KEY_BYTES - HOST_KEY_BYTES).digest()
+
+
+def url_key(url: Url) -> bytes:
+    return host_key(host_of(url)) + url_hash(url)
 
 
 def booking_key(host: bytes) -> bytes:

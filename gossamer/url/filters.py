@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 from gossamer.clock import Clock, RealClock
-from gossamer.config import TrapsSettings
 from gossamer.records import Link, Reason, Url
+from gossamer.settings import TrapsSettings
 from gossamer.url.site import host_of, site_of
 from gossamer.url.traps import trap_in
 

@@ -18,8 +18,8 @@ import re
 from collections import Counter
 from datetime import UTC, datetime
 
-from gossamer.config import TrapsSettings
 from gossamer.records import Reason, Url
+from gossamer.settings import TrapsSettings
 
 CALENDAR_YEARS_AHEAD = 2  # next year's conference is announced, and the one after; hardly anything beyond
 CALENDAR_YEARS_BACK = 15  # few event calendars are older, and every calendar program goes back for ever

@@ -12,10 +12,10 @@ from gossamer.cluster.bus import LinkBus, Links, Taken
 from gossamer.cluster.neighbours import Neighbours
 from gossamer.cluster.turns import Book, Booked, Release, Turns
 from gossamer.cluster.wire import Answer, Message, Peer, connect, listen
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
+from gossamer.settings import FrontierSettings, PolitenessSettings
 
 PARTITIONS = 4
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from gossamer.clock import RealClock
 from gossamer.cluster.partitions import partition_of
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import Server, serve
 from gossamer.synthetic_web.web import Web

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gossamer.clock import RealClock
-from gossamer.config import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.http import Http
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide
 from gossamer.records import Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
+from gossamer.settings import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.url.site import host_of
 from tests.fetch.raw_server import RawServer, raw_server
 

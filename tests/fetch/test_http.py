@@ -8,10 +8,10 @@ import brotli
 import pytest
 
 from gossamer.clock import RealClock
-from gossamer.config import DnsSettings, FetchSettings
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.http import Http, is_forbidden
 from gossamer.records import Failed, Fetched, Moved, Reason, Refused
+from gossamer.settings import DnsSettings, FetchSettings
 from tests.fetch.raw_server import CLOSE, raw_server
 
 LIMITS = FetchSettings(timeout_s=2.0, connect_timeout_s=1.0, body_bytes_max=100_000, header_bytes_max=4096)

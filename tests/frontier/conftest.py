@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.records import Link, Reason
+from gossamer.settings import FrontierSettings, PolitenessSettings
 
 MAX_DEPTH = 5
 

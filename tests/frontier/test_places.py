@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings
 from gossamer.frontier.frontier import REST_S, Frontier
 from gossamer.frontier.policy import Policies, Policy
 from gossamer.frontier.priority import DAY_S, level, priority, rank
 from gossamer.records import Host, Link, Reason, State
+from gossamer.settings import FrontierSettings
 from tests.frontier.stories import failed, fetched, finish, link, one_lease, robots_read
 
 WEIGHTS = FrontierSettings()

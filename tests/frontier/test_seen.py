@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.seen import mistakes
 from gossamer.frontier.tables import url_key
+from gossamer.settings import FrontierSettings
 from tests.frontier.stories import link
 
 

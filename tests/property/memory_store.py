@@ -34,6 +34,9 @@ class MemoryStore:
     def get(self, table: str, key: bytes) -> bytes | None:
         return self.tables[table].get(key)
 
+    def get_many(self, table: str, keys: list[bytes]) -> list[bytes | None]:
+        return [self.tables[table].get(key) for key in keys]
+
     def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         # A copy, because a cursor of RocksDB sees the table as it was when the scan began, too.
         return iter(

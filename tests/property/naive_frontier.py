@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.policy import NONE, Policy
 from gossamer.interfaces import Filter
 from gossamer.records import (
@@ -26,6 +25,7 @@ from gossamer.records import (
     State,
     Url,
 )
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.url.site import host_of
 
 DAY_S = 86400.0

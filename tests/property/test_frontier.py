@@ -26,13 +26,13 @@ from hypothesis.stateful import (
 )
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.frontier.frontier import PAUSE_S, Frontier
 from gossamer.frontier.policy import NONE, Policies, Policy
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.interfaces import Store
 from gossamer.records import Fetched, Lease, Link, Outcome, Page, Reason, Result, State, Url
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from tests.property.answers import Answer, answers, failed, fetched
 from tests.property.memory_store import MemoryStore
 from tests.property.naive_frontier import BOOKED, OPEN, NaiveFrontier

@@ -17,8 +17,8 @@ from random import Random
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.records import Link, Url
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.url.site import host_of
 from tests.simulation.driver import drive
 from tests.simulation.web import ModelledHost, ModelledWeb

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings, PolitenessSettings
 from gossamer.records import State
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from tests.simulation.driver import drive
 from tests.simulation.web import DAY_S, heavy_tailed
 from tests.simulation.world import World

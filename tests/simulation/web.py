@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gossamer.clock import VirtualClock
-from gossamer.config import PolitenessSettings
 from gossamer.records import Exchange, Failed, Fetched, Link, Moved, Reason, Refused, Url
+from gossamer.settings import PolitenessSettings
 from gossamer.url.site import host_of
 
 HOUR_S, DAY_S = 3600.0, 86400.0

@@ -21,7 +21,6 @@ from random import Random
 from typing import cast
 
 from gossamer.clock import VirtualClock
-from gossamer.config import FrontierSettings, PolitenessSettings, RobotsSettings
 from gossamer.crawl import Crawl, Partition
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.http import Http
@@ -44,6 +43,7 @@ from gossamer.records import (
     Url,
     Verdict,
 )
+from gossamer.settings import FrontierSettings, PolitenessSettings, RobotsSettings
 from gossamer.url.site import host_of
 from tests.simulation.web import DAY_S, ModelledWeb
 

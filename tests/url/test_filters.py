@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import TrapsSettings
 from gossamer.interfaces import Filter
 from gossamer.records import Link, Reason
+from gossamer.settings import TrapsSettings
 from gossamer.url.filters import Filters
 
 SEED = "http://www.example.com/start"

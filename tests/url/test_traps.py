@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.config import TrapsSettings
 from gossamer.records import Reason
+from gossamer.settings import TrapsSettings
 from gossamer.url.traps import trap_in
 
 BOUNDS = TrapsSettings()

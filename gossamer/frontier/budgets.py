@@ -1,0 +1,51 @@
+"""Budgets: how many pages of a host and of its site are enough, by the settings or by what the operator says of it.
+
+What is in flight may turn out to be a page or not. So a host whose budget would be used up by what is out is held
+until that is known, and nothing above the budget is ever asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gossamer.frontier.back import Back
+from gossamer.frontier.front import Front
+from gossamer.frontier.tables import Site
+from gossamer.records import Host, Reason
+from gossamer.settings import FrontierSettings
+
+
+class Budgets:
+    def __init__(self, front: Front, limits: FrontierSettings) -> None:
+        self._front = front
+        self._limits = limits
+
+    def refusal(self, host: Host, site: Callable[[str], Site]) -> Reason | None:
+        """Why no more of the host's pages may be asked for."""
+        if self._front.policies.of(host).blocked:
+            return Reason.BLOCKED
+        most = self._host_pages_max(host)
+        if most is not None and host.pages >= most:
+            return Reason.HOST_BUDGET
+        most = self._site_pages_max(host)
+        if most is not None and site(host.site).pages >= most:
+            return Reason.SITE_BUDGET
+        return None
+
+    def is_held(self, back: Back, site: Callable[[str], Site]) -> bool:
+        """What is in flight may use up the budget: wait and see."""
+        host = back.host
+        most = self._host_pages_max(host)
+        if most is not None and host.pages < most <= host.pages + back.out:
+            return True
+        most = self._site_pages_max(host)
+        if most is None:
+            return False
+        out = sum(other.out for other in self._front.active.values() if other.host.site == host.site)
+        return site(host.site).pages < most <= site(host.site).pages + out
+
+    def _host_pages_max(self, host: Host) -> int | None:
+        return self._front.policies.of(host).max_pages or self._limits.host_pages_max
+
+    def _site_pages_max(self, host: Host) -> int | None:
+        return self._front.policies.site_pages_max(host.site) or self._limits.site_pages_max

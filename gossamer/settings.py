@@ -1,0 +1,208 @@
+"""The settings: every value that a crawl can be told, with its type, bounds, default and meaning in one place.
+
+The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
+config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+
+
+# --- What a text means, in the environment, in a flag, or as a string in a file ---
+
+
+def _measured(text: str, units: Mapping[str, float], examples: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
+    if found is None or found[2] not in units:
+        raise ValueError(f"{text!r} is not like {examples}")
+    return float(found[1]) * units[found[2]]
+
+
+def seconds(text: str) -> float:
+    units = {"": 1.0, "ms": 0.001, "s": 1.0, "m": MINUTE_S, "h": HOUR_S, "d": DAY_S}
+    return _measured(text, units, "30, 500ms, 10m, 1.5h or 2d")
+
+
+def size(text: str) -> int:
+    units = {"": 1, "b": 1, "kib": KIB, "mib": MIB, "gib": GIB}
+    return int(_measured(text, units, "1000, 512KiB, 10MiB or 1GiB"))
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+def _address(text: str) -> str:
+    return str(ipaddress.ip_address(text))
+
+
+def _server(text: str) -> str:
+    with_port = re.fullmatch(r"\[(.+)\]:\d{1,5}|([^:]+):\d{1,5}", text, re.ASCII)
+    _address((with_port[1] or with_port[2]) if with_port else text)
+    return text
+
+
+# --- The tree ---
+
+Seconds = Annotated[float, Meta(extra={"read": seconds})]
+Bytes = Annotated[int, Meta(extra={"read": size})]
+Pattern = Annotated[str, Meta(extra={"read": _pattern, "wanted": "a regular expression"})]
+Address = Annotated[str, Meta(extra={"read": _address, "wanted": "an IP address"})]
+Server = Annotated[str, Meta(extra={"read": _server, "wanted": "an IP address, a.b.c.d:port or [v6]:port"})]
+# What stands in a header can hold no line break; the contact stands between brackets there.
+Header = Annotated[str, Meta(pattern=r"\A[ -~]*\Z", extra={"wanted": "printable ASCII"})]
+Contact = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([!-'*-~]+@[!-'*-~]+|https?://[!-'*-~]+)?\Z",
+        extra={"wanted": "a mail address or an http(s) URL"},
+    ),
+]
+# RFC 9309, section 2.2.1: the names that a robots.txt can address.
+Product = Annotated[str, Meta(pattern=r"\A[A-Za-z_-]+\Z", extra={"wanted": "letters, - and _ only"})]
+
+Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
+TimeLimit = Annotated[Seconds, Meta(ge=0.001, le=DAY_S)]
+CrawlTime = Annotated[Seconds, Meta(ge=0.001, le=3650 * DAY_S)]
+Count = Annotated[int, Meta(ge=1, le=10**15)]
+Depth = Annotated[int, Meta(ge=0, le=10**6)]
+
+RETRIES_S = (10 * MINUTE_S, 30 * MINUTE_S, 2 * HOUR_S)
+
+
+def about(meaning: str, *, ge: float | None = None, le: float | None = None) -> Meta:
+    """A setting's one-line meaning, and the smallest and the largest value that make sense."""
+    return Meta(description=meaning, ge=ge, le=le)
+
+
+class CrawlSettings(Struct, frozen=True, kw_only=True):
+    """What belongs to this crawl, and when it ends."""
+
+    partitions: Annotated[int, about("parts of its state; fixed once it is created", ge=1, le=4096)] = 8
+    scope: Annotated[Literal["host", "site", "any"], about("how far from the seeds links lead")] = "host"
+    include: Annotated[tuple[Pattern, ...], about("only URLs where one of these is found; []: all")] = ()
+    exclude: Annotated[tuple[Pattern, ...], about("no URLs where one of these is found")] = ()
+    max_pages: Annotated[Count | None, about("the crawl ends after so many pages")] = None
+    max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
+    max_time_s: Annotated[CrawlTime | None, about("the crawl ends after so long")] = None
+    contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
+    user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
+    allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
+    commit_s: Annotated[Seconds, about("pages are gathered so long, then stored", ge=0.01, le=10)] = 0.2
+    workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
+    disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
+
+
+class PolitenessSettings(Struct, frozen=True, kw_only=True):
+    """How long a host is left alone after an answer ended."""
+
+    delay_s: Annotated[Wait, about("shortest delay")] = 1.0
+    delay_s_max: Annotated[Wait, about("longest delay for a host that answers slowly")] = 300.0
+    latency_factor: Annotated[float, about("delay for each second of response time", ge=0, le=1000)] = 2.0
+    back_off_s_max: Annotated[Wait, about("longest delay for a host that is overloaded")] = HOUR_S
+    ip_requests_per_s: Annotated[float, about("to one address, all its hosts together", ge=0.001, le=10**6)] = 10.0
+    ip_burst: Annotated[int, about("requests to a rested address before that holds", ge=1, le=10**6)] = 20
+
+
+class FetchSettings(Struct, frozen=True, kw_only=True):
+    """Limits of one transfer, so that no server holds us for ever or fills the disk."""
+
+    connect_timeout_s: Annotated[TimeLimit, about("longest time until the connection stands")] = 10.0
+    timeout_s: Annotated[TimeLimit, about("longest time until the answer is complete")] = 60.0
+    slow_bytes_per_s: Annotated[int, about("slowest transfer that is borne ...", ge=0, le=GIB)] = 100
+    slow_s: Annotated[Seconds, about("... for longer than this", ge=1, le=DAY_S)] = 20.0
+    body_bytes_max: Annotated[Bytes, about("largest body, packed or unpacked", ge=1, le=GIB)] = 10 * MIB
+    header_bytes_max: Annotated[Bytes, about("all headers of an answer", ge=KIB, le=16 * MIB)] = 256 * KIB
+    in_flight_max: Annotated[int, about("transfers at once in a worker", ge=1, le=65_536)] = 512
+    accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
+
+
+class FrontierSettings(Struct, frozen=True, kw_only=True):
+    """The queues of a partition."""
+
+    active_hosts_max: Annotated[int, about("hosts in memory at once", ge=1, le=10**7)] = 10_000
+    lease_s: Annotated[Seconds, about("a URL handed out comes back after this", ge=1, le=DAY_S)] = 600.0
+    retries_s: Annotated[tuple[Wait, ...], about("waits before a failed page's further tries")] = RETRIES_S
+    kills_max: Annotated[int, about("workers a URL may kill before quarantine", ge=1, le=100)] = 3
+    host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 25
+    host_pages_max: Annotated[Count | None, about("pages a host may have in all")] = None
+    site_pages_max: Annotated[Count | None, about("pages a site may have in all")] = None
+    host_queue_max: Annotated[int, about("URLs queued a host; the least are dropped", ge=1, le=10**12)] = 10_000_000
+    authority_weight: Annotated[float, about("of a host's in-links, in a URL's priority", ge=0, le=1)] = 0.4
+    freshness_weight: Annotated[float, about("of the need of a new copy", ge=0, le=1)] = 0.3
+    context_weight: Annotated[float, about("of the link that led there", ge=0, le=1)] = 0.3
+    waiting_a_day: Annotated[float, about("added to the priority of what waits", ge=0, le=1)] = 0.01
+    seen: Annotated[Literal["exact", "fast"], about("fast may skip a new URL by mistake")] = "exact"
+    seen_urls: Annotated[int, about("URLs that the first filter is made for; it grows", ge=1000, le=10**10)] = (
+        1_000_000
+    )
+    seen_mistakes: Annotated[float, about("share of new URLs that the filter takes for known", ge=1e-6, le=0.1)] = (
+        0.01
+    )
+
+
+class RobotsSettings(Struct, frozen=True, kw_only=True):
+    """Copies of robots.txt. RFC 9309 sets the greatest age (24 hours) and the least size (500 KiB)."""
+
+    age_s_max: Annotated[Seconds, about("an older copy is fetched again", ge=0, le=DAY_S)] = DAY_S
+    body_bytes_max: Annotated[Bytes, about("how much is read", ge=500 * KIB, le=64 * MIB)] = 512 * KIB
+    redirects_max: Annotated[int, about("redirects that are followed", ge=0, le=20)] = 5
+    retry_s: Annotated[tuple[Wait, ...], about("waits while it has no answer, until given up")] = RETRIES_S
+
+
+class TrapsSettings(Struct, frozen=True, kw_only=True):
+    """Where a URL stops looking like one that a person would make."""
+
+    path_depth_max: Annotated[int, about("most parts in a path", ge=1, le=1000)] = 16
+    url_bytes_max: Annotated[Bytes, about("longest URL", ge=32, le=64 * KIB)] = 2048
+    parameters_max: Annotated[int, about("most parameters in a query", ge=0, le=1000)] = 8
+    repeats_max: Annotated[int, about("most times that one part is in a path", ge=1, le=1000)] = 2
+
+
+class DnsSettings(Struct, frozen=True, kw_only=True):
+    """Names to addresses, and how long an answer is kept."""
+
+    ttl_s_min: Annotated[Wait, about("an answer is kept at least so long")] = MINUTE_S
+    ttl_s_max: Annotated[Wait, about("an answer is kept at most so long")] = HOUR_S
+    servers: Annotated[tuple[Server, ...], about("name servers to ask; []: the system's")] = ()
+    overrides: Annotated[Mapping[str, Address], about("addresses of names that are not asked for")] = {}
+
+
+class ArchiveSettings(Struct, frozen=True, kw_only=True):
+    """The files that pages are stored in."""
+
+    file_bytes_max: Annotated[Bytes, about("a file is closed at this size", ge=MIB, le=1024 * GIB)] = GIB
+
+
+class Tree(Struct, frozen=True, kw_only=True):
+    """The whole configuration; `Tree()` is the built-in defaults."""
+
+    crawl: CrawlSettings = CrawlSettings()
+    politeness: PolitenessSettings = PolitenessSettings()
+    fetch: FetchSettings = FetchSettings()
+    frontier: FrontierSettings = FrontierSettings()
+    robots: RobotsSettings = RobotsSettings()
+    traps: TrapsSettings = TrapsSettings()
+    dns: DnsSettings = DnsSettings()
+    archive: ArchiveSettings = ArchiveSettings()
+
+
+# The first may not be above the second. A lease that ends before its fetch would let a host be asked twice
+# at once.
+ORDERED = (
+    ("dns.ttl_s_min", "dns.ttl_s_max"),
+    ("fetch.timeout_s", "frontier.lease_s"),
+)
