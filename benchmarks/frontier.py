@@ -29,6 +29,7 @@ from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.records import Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
 from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.worker import steady_memory
 
 BATCH = 5000  # links of about 100 pages: what one commit brings to a partition
 KNOWN_SHARE = 0.45
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--sync", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    steady_memory()  # as a worker does
     folder = arguments.dir or Path(tempfile.mkdtemp(prefix="gossamer-frontier-"))
     try:
         facts = measure(folder, arguments)

@@ -26,7 +26,7 @@ from gossamer.config import ConfigError
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.store import StoreDamaged
 from gossamer.records import Url
-from gossamer.url.canonical import canonicalize
+from gossamer.url.canonical import canonicalize, crawl_schemes
 from gossamer.url.site import host_of
 
 T = TypeVar("T")
@@ -83,10 +83,14 @@ def crawl(arguments: argparse.Namespace) -> int:
     from gossamer.control.summary import summary_text  # noqa: PLC0415 - other verbs start faster without
     from gossamer.supervisor import run_crawl  # noqa: PLC0415
 
-    seeds = [_seed(text) for text in [*arguments.urls, *_lines(arguments.file)]]
-    path = Path(arguments.dir) if arguments.dir else _default_dir(seeds)
-    folder = CrawlFolder(path)
+    path = Path(arguments.dir) if arguments.dir else None
     configuration = config.load(path, arguments.config, _flags(arguments))
+    crawl_schemes(configuration.tree.fetch.schemes)
+    seeds = [_seed(text) for text in [*arguments.urls, *_lines(arguments.file)]]
+    if path is None:
+        path = _default_dir(seeds)
+        configuration = config.load(path, arguments.config, _flags(arguments))
+    folder = CrawlFolder(path)
     if not seeds and not folder.is_crawl:
         raise UsageError(f"{path} is not a crawl yet: give at least one URL to start from, or --file with a list")
     say = _say
@@ -145,6 +149,17 @@ def why(arguments: argparse.Namespace) -> None:
     with CrawlView(Path(arguments.dir)) as view:
         facts = report.why_facts(view, arguments.url, RealClock())
     print(json.dumps(facts) if arguments.json else report.why_text(facts))
+
+
+def robots(arguments: argparse.Namespace) -> None:
+    from gossamer.control import robots as report  # noqa: PLC0415
+
+    url = _seed(arguments.url)
+    if arguments.dir is not None:
+        facts = report.stored(Path(arguments.dir), url)
+    else:
+        facts = in_loop(report.asked_now(url, config.load(None, arguments.config, _flags(arguments)).tree))
+    print(json.dumps(facts) if arguments.json else report.text_of(facts))
 
 
 def policy(arguments: argparse.Namespace) -> None:
@@ -280,6 +295,7 @@ def parser() -> argparse.ArgumentParser:
     _crawl_verb(verbs)
     _demo_verb(verbs)
     _looking_verbs(verbs)
+    _robots_verb(verbs)
     _steering_verbs(verbs)
     _config_verb(verbs)
     _web_verb(verbs)
@@ -331,6 +347,18 @@ def _looking_verbs(verbs: Any) -> None:
         if name in ("pages", "hosts"):
             verb.add_argument("--limit", type=int, metavar="N", help="no more than so many")
         verb.add_argument("--json", action="store_true", help="facts as JSON, one object a line")
+
+
+def _robots_verb(verbs: Any) -> None:
+    verb = _verb(verbs, "robots", robots, "what robots.txt says about a URL, and which line says so")
+    verb.add_argument("url", metavar="URL")
+    verb.add_argument("--dir", metavar="D", help="as a crawl knows it; without, the server is asked now")
+    verb.add_argument("--json", action="store_true", help="facts as one JSON object")
+    _setting(verb, "--contact", "crawl.contact", "WHO", "mail address or URL, for those who run the site")
+    verb.add_argument(
+        "--allow-private", dest="crawl.allow_private", action="store_const", const=True, help="ask private hosts too"
+    )
+    _config_flags(verb)
 
 
 def _steering_verbs(verbs: Any) -> None:

@@ -25,7 +25,20 @@ from hashlib import sha256
 
 from gossamer.clock import Clock
 from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor
-from gossamer.records import Claim, Failed, Fetched, Lease, Link, Moved, Outcome, Place, Postponed, Reason
+from gossamer.records import (
+    Claim,
+    Failed,
+    Fetched,
+    Lease,
+    Link,
+    Moved,
+    Outcome,
+    Place,
+    Postponed,
+    Reason,
+    RobotsRead,
+    Verdict,
+)
 
 NO_ROOM_S = 1.0  # between two tries to save while the disk is full
 NO_TURN_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
@@ -83,6 +96,8 @@ class Crawl:
         self._news.set()
         if not isinstance(result, Fetched):
             return Outcome(lease, result)
+        if result.is_not_modified:
+            return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         partition.frontier.processing(lease)  # should it take us down with it, this is the one to blame
         page = await self.processor.process(lease.url, result)
         partition.frontier.processed()
@@ -224,11 +239,14 @@ class Crawl:
 
 
 def links_of(outcome: Outcome) -> list[Link]:
-    """What an outcome gives the frontier: a page's links, or where a redirect leads."""
+    """What an outcome gives the frontier: a page's links, where a redirect leads, or what robots.txt names."""
     came_by = outcome.lease.link
     match outcome.result:
         case Moved(target=target):
-            return [Link(target, source=came_by.url, depth=came_by.depth, hops=came_by.hops + 1)]
+            return [Link(target, source=came_by.url, depth=came_by.depth, chain=(*came_by.chain, came_by.url))]
+        case RobotsRead(robots=robots, sitemaps=sitemaps):
+            # As near as a seed: what they list is as near as what the home page links to.
+            return [Link(url, rel="sitemap", source=f"{robots.origin}/robots.txt") for url in sitemaps]
         case Fetched() if outcome.page and outcome.verdict.is_original and not outcome.page.nofollow:
             depth = came_by.depth + 1
             return [

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gossamer.records import (
+    Answer,
     Claim,
     Fetched,
     Known,
@@ -23,6 +24,7 @@ from gossamer.records import (
     Reason,
     Result,
     Url,
+    Validators,
     Verdict,
 )
 
@@ -88,10 +90,22 @@ class NoTurn(Exception):
     """The turn did not come in time, or whoever gave it is gone."""
 
 
+class Module(Protocol):
+    """What fetches the URLs of one scheme (fetch/protocols.py): asks once, and makes a value of whatever comes."""
+
+    async def fetch(
+        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+    ) -> Answer: ...
+
+
 class Resolver(Protocol):
-    """Names to addresses. An empty list: the name has none; raises OSError where nobody answered."""
+    """Names to addresses. An empty list: the name has none; raises OSError where nobody answered.
+
+    It wants to hear how connections to its addresses went, to forget one that has moved."""
 
     async def resolve(self, host: str) -> list[str]: ...
+    def failed(self, host: str, address: str) -> None: ...
+    def worked(self, host: str) -> None: ...
 
 
 class Processor(Protocol):
@@ -154,6 +168,7 @@ __all__ = [
     "Fetcher",
     "Filter",
     "Frontier",
+    "Module",
     "NoTurn",
     "Process",
     "Processor",

@@ -9,6 +9,7 @@ Times are seconds since the epoch as `Clock.now()` gives them; names end in thei
 
 from __future__ import annotations
 
+import mmap
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -16,6 +17,7 @@ from typing import ClassVar
 import msgspec
 
 Url = str  # canonical, always
+Body = bytes | mmap.mmap  # a large one lies in a file (fetch/spool.py); `body[:]` is bytes either way
 
 
 class Reason(StrEnum):
@@ -42,6 +44,8 @@ class Reason(StrEnum):
     BLOCKED = "blocked"
     HOST_BUDGET = "host_budget"
     SITE_BUDGET = "site_budget"
+    CRAWL_DELAY_TOO_LONG = "crawl_delay_too_long"
+    HOST_DOWN = "host_down"
     # Asked for, and not had.
     DNS = "dns"
     CONNECT = "connect"
@@ -50,11 +54,13 @@ class Reason(StrEnum):
     TOO_SLOW = "too_slow"
     TOO_LARGE = "too_large"
     BROKEN_ANSWER = "broken_answer"
+    STALE_CONNECTION = "stale_connection"
     GONE = "gone"
     CLIENT_ERROR = "client_error"
     SERVER_ERROR = "server_error"
     OVERLOADED = "overloaded"
     BAD_REDIRECT = "bad_redirect"
+    REDIRECT_LOOP = "redirect_loop"
     UNREADABLE = "unreadable"
     KILLS_WORKER = "kills_worker"
     # Why a host waits as long as it does.
@@ -65,6 +71,7 @@ class Reason(StrEnum):
     BACK_OFF = "back_off"
     IP_PACE = "ip_pace"
     POLICY = "policy"
+    NO_ROOM = "no_room"
 
 
 class State(StrEnum):
@@ -87,8 +94,27 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     rel: str = ""
     source: Url | None = None  # None: a seed
     depth: int = 0  # links away from a seed
-    hops: int = 0  # redirects since the last page
+    chain: tuple[Url, ...] = ()  # the redirects that led here since the last page
     lastmod: str | None = None  # as a sitemap gave it
+
+
+def header_in(head: bytes, name: str) -> str | None:
+    wanted = b"\n" + name.lower().encode("ascii") + b":"
+    start = head.lower().rfind(wanted)
+    if start < 0:
+        return None
+    end = head.find(b"\n", start + 1)
+    return head[start + len(wanted) : end if end >= 0 else None].strip().decode("latin-1")
+
+
+class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a server gave us to ask later whether a page has changed; false where it gave nothing."""
+
+    etag: str = ""
+    last_modified: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.last_modified)
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -101,14 +127,12 @@ class Exchange(msgspec.Struct, frozen=True):
     started_at: float
     ended_at: float
     latency_s: float  # until the first byte of the answer
+    truncated: str = ""  # length: cut at our limit; decoding: the content coding broke off
+    tls_fault: str = ""  # why the certificate was not good, where we went on all the same
 
     def header(self, name: str) -> str | None:
         """The last value of a header, as browsers take it; None where it is missing."""
-        wanted = name.lower().encode("ascii") + b":"
-        for line in reversed(self.head.split(b"\r\n")):
-            if line[: len(wanted)].lower() == wanted:
-                return line[len(wanted) :].strip().decode("latin-1")
-        return None
+        return header_in(self.head, name)
 
     @property
     def retry_after_s(self) -> float | None:
@@ -128,7 +152,12 @@ class Fetched(msgspec.Struct, frozen=True):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
 
     exchange: Exchange
-    body: bytes  # content encodings removed
+    body: Body  # content encodings removed
+
+    @property
+    def is_not_modified(self) -> bool:
+        """The copy that we have is still good."""
+        return self.exchange.status == 304
 
     @property
     def ended_at(self) -> float:
@@ -139,7 +168,7 @@ class Moved(msgspec.Struct, frozen=True):
     """A redirect. The target re-enters by the door as a link, it is not followed here."""
 
     exchange: Exchange
-    body: bytes
+    body: Body
     target: Url
 
     @property
@@ -181,6 +210,7 @@ class RobotsRead(msgspec.Struct, frozen=True):
     exchange: Exchange | None = None
     ended_at: float = 0.0
     wait_s: float = 0.0  # unreachable: nothing else is asked of the host meanwhile
+    sitemaps: tuple[Url, ...] = ()  # that it names
 
 
 class RobotsCopy(msgspec.Struct, frozen=True):
@@ -197,7 +227,8 @@ class RobotsCopy(msgspec.Struct, frozen=True):
     crawl_delay_s: float | None = None
 
 
-Result = Fetched | Moved | Refused | Failed | RobotsRead | Postponed
+Answer = Fetched | Moved | Refused | Failed | Postponed
+Result = Answer | RobotsRead
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -262,6 +293,7 @@ class Host(msgspec.Struct, array_like=True, gc=False):
     last_error: str = ""
     is_counted: bool = False  # among the hosts of its partition
     in_links: int = 0  # links to it from pages of other sites
+    failures: int = 0  # in a row: no connection, no answer, or the server failed
     front_rank: int = 0  # of its best URL when it got its place
     front_key: bytes = b""  # its place among the hosts with work; empty: it has none
 
@@ -274,6 +306,7 @@ class Lease(msgspec.Struct, frozen=True):
     expires_at: float
     attempt: int = 1
     key: bytes = b""  # the frontier's own name for the URL
+    validators: Validators | None = None  # of the copy that we have
 
     @property
     def url(self) -> Url:
@@ -298,7 +331,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: Reason | None = None
     detail: str = ""
     depth: int = 0
-    hops: int = 0
+    chain: tuple[Url, ...] = ()  # of redirects that led here
     source: Url | None = None
     found_at: float | None = None
     attempts: int = 0
@@ -315,3 +348,4 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     place: Place | None = None
     links: int = 0
     noindex: bool = False
+    validators: Validators | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -49,6 +50,16 @@ def _address(text: str) -> str:
     return str(ipaddress.ip_address(text))
 
 
+def _ca_file(text: str) -> str:
+    """Found out at the start: later it would look as if no server could be trusted."""
+    try:
+        if text and "-----BEGIN CERTIFICATE-----" not in Path(text).read_text(encoding="ascii", errors="replace"):
+            raise ValueError(f"{text} holds no certificate")
+    except OSError as fault:
+        raise ValueError(f"{text} cannot be read: {fault.strerror}") from None
+    return text
+
+
 def _server(text: str) -> str:
     with_port = re.fullmatch(r"\[(.+)\]:\d{1,5}|([^:]+):\d{1,5}", text, re.ASCII)
     _address((with_port[1] or with_port[2]) if with_port else text)
@@ -62,6 +73,7 @@ Bytes = Annotated[int, Meta(extra={"read": size})]
 Pattern = Annotated[str, Meta(extra={"read": _pattern, "wanted": "a regular expression"})]
 Address = Annotated[str, Meta(extra={"read": _address, "wanted": "an IP address"})]
 Server = Annotated[str, Meta(extra={"read": _server, "wanted": "an IP address, a.b.c.d:port or [v6]:port"})]
+CaFile = Annotated[str, Meta(extra={"read": _ca_file, "wanted": "a PEM file with certificates"})]
 # What stands in a header can hold no line break; the contact stands between brackets there.
 Header = Annotated[str, Meta(pattern=r"\A[ -~]*\Z", extra={"wanted": "printable ASCII"})]
 Contact = Annotated[
@@ -71,6 +83,7 @@ Contact = Annotated[
         extra={"wanted": "a mail address or an http(s) URL"},
     ),
 ]
+Scheme = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9+.-]*\Z", extra={"wanted": "a URL scheme in small letters"})]
 # RFC 9309, section 2.2.1: the names that a robots.txt can address.
 Product = Annotated[str, Meta(pattern=r"\A[A-Za-z_-]+\Z", extra={"wanted": "letters, - and _ only"})]
 
@@ -111,6 +124,7 @@ class PolitenessSettings(Struct, frozen=True, kw_only=True):
 
     delay_s: Annotated[Wait, about("shortest delay")] = 1.0
     delay_s_max: Annotated[Wait, about("longest delay for a host that answers slowly")] = 300.0
+    retry_after_s_max: Annotated[Wait, about("a longer Retry-After is taken for this")] = 7 * DAY_S
     latency_factor: Annotated[float, about("delay for each second of response time", ge=0, le=1000)] = 2.0
     back_off_s_max: Annotated[Wait, about("longest delay for a host that is overloaded")] = HOUR_S
     ip_requests_per_s: Annotated[float, about("to one address, all its hosts together", ge=0.001, le=10**6)] = 10.0
@@ -121,12 +135,19 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     """Limits of one transfer, so that no server holds us for ever or fills the disk."""
 
     connect_timeout_s: Annotated[TimeLimit, about("longest time until the connection stands")] = 10.0
+    first_byte_timeout_s: Annotated[TimeLimit, about("longest time from request to answer")] = 30.0
     timeout_s: Annotated[TimeLimit, about("longest time until the answer is complete")] = 60.0
     slow_bytes_per_s: Annotated[int, about("slowest transfer that is borne ...", ge=0, le=GIB)] = 100
     slow_s: Annotated[Seconds, about("... for longer than this", ge=1, le=DAY_S)] = 20.0
-    body_bytes_max: Annotated[Bytes, about("largest body, packed or unpacked", ge=1, le=GIB)] = 10 * MIB
+    body_bytes_max: Annotated[Bytes, about("a larger body, packed or unpacked, is cut", ge=1, le=GIB)] = 10 * MIB
     header_bytes_max: Annotated[Bytes, about("all headers of an answer", ge=KIB, le=16 * MIB)] = 256 * KIB
     in_flight_max: Annotated[int, about("transfers at once in a worker", ge=1, le=65_536)] = 512
+    schemes: Annotated[tuple[Scheme, ...], about("the protocols that are crawled")] = ("http", "https")
+    tls: Annotated[Literal["verify", "record"], about("record: go on with a bad certificate, and note it")] = "verify"
+    ca_file: Annotated[CaFile, about("PEM file of the authorities to trust; empty: the usual ones")] = ""
+    accept: Annotated[Header, about("the media types that are asked for")] = (
+        "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
 
 
@@ -138,6 +159,7 @@ class FrontierSettings(Struct, frozen=True, kw_only=True):
     retries_s: Annotated[tuple[Wait, ...], about("waits before a failed page's further tries")] = RETRIES_S
     kills_max: Annotated[int, about("workers a URL may kill before quarantine", ge=1, le=100)] = 3
     host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 25
+    host_failures_max: Annotated[int, about("failures in a row after which a host is given up", ge=1, le=10**6)] = 30
     host_pages_max: Annotated[Count | None, about("pages a host may have in all")] = None
     site_pages_max: Annotated[Count | None, about("pages a site may have in all")] = None
     host_queue_max: Annotated[int, about("URLs queued a host; the least are dropped", ge=1, le=10**12)] = 10_000_000
@@ -159,6 +181,7 @@ class RobotsSettings(Struct, frozen=True, kw_only=True):
 
     age_s_max: Annotated[Seconds, about("an older copy is fetched again", ge=0, le=DAY_S)] = DAY_S
     body_bytes_max: Annotated[Bytes, about("how much is read", ge=500 * KIB, le=64 * MIB)] = 512 * KIB
+    crawl_delay_s_max: Annotated[Wait, about("a host whose Crawl-delay is longer is not crawled")] = 300.0
     redirects_max: Annotated[int, about("redirects that are followed", ge=0, le=20)] = 5
     retry_s: Annotated[tuple[Wait, ...], about("waits while it has no answer, until given up")] = RETRIES_S
 
@@ -177,8 +200,13 @@ class DnsSettings(Struct, frozen=True, kw_only=True):
 
     ttl_s_min: Annotated[Wait, about("an answer is kept at least so long")] = MINUTE_S
     ttl_s_max: Annotated[Wait, about("an answer is kept at most so long")] = HOUR_S
+    names_max: Annotated[int, about("names in memory; the longest unused are forgotten", ge=1, le=10**8)] = 100_000
+    query_timeout_s: Annotated[TimeLimit, about("a server's time to answer; longer at further tries")] = 5.0
+    tries: Annotated[int, about("times that each server is asked", ge=1, le=10)] = 2
+    failure_s: Annotated[Wait, about("rest for a site whose name servers fail; doubled each time")] = 10.0
     servers: Annotated[tuple[Server, ...], about("name servers to ask; []: the system's")] = ()
     overrides: Annotated[Mapping[str, Address], about("addresses of names that are not asked for")] = {}
+    blocked: Annotated[tuple[str, ...], about("names that are never visited, with all below them")] = ()
 
 
 class ArchiveSettings(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from gossamer.records import Reason
+
 ROOT = Path(__file__).parent.parent
 LINES_MAX = 500  # a longer file usually hides a second noun
 
@@ -176,3 +178,8 @@ def test_a_call_past_the_clock_is_found(source: str, found: list[tuple[int, str]
 @pytest.mark.parametrize("source", ["import os\nos.environ['X']", "from os import getenv\ngetenv('X')"])
 def test_a_look_at_the_environment_is_found(source: str) -> None:
     assert [line for line, _ in uses(source, CONFIGURATION)] == [2]
+
+
+def test_the_documents_name_every_reason() -> None:
+    text = (ROOT / "docs" / "fetching.md").read_text()
+    assert [reason for reason in Reason if f"`{reason}`" not in text] == []

@@ -3,6 +3,7 @@
     archive/PPP-SSSSS.warc.gz     P = partition, S = sequence; one gzip member a record; warcinfo first
 
     page, its content new            request, response, metadata (out-links)     the place is the response's
+                                     (by FTP: resource, metadata)
     page, its content known          request, revisit (headers, no body)         the place is the revisit's
     redirect                         request, response                           the place is the response's
     failed, refused, robots read     nothing                                     no place
@@ -50,7 +51,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import __version__
-from gossamer.records import Exchange, Fetched, Moved, Outcome, Place
+from gossamer.records import Body, Exchange, Fetched, Moved, Outcome, Place
 
 GIB = 1 << 30
 LEVEL = 2  # isal: 70-90 µs for 21 KB, where zlib-6 takes 480 µs to come out 3 % smaller
@@ -264,14 +265,19 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     request_id, page_id = record_id("request", uri, date), record_id("page", uri, date)
 
     target = [f"WARC-Target-URI: {uri}", f"WARC-Date: {date}"]
-    of_page = [f"WARC-Record-ID: {page_id}", *target, "Content-Type: application/http;msgtype=response"]
+    media_type = one_line(outcome.page.media_type) if outcome.page else ""
+    is_http = uri.startswith("http")
+    content_type = "application/http;msgtype=response" if is_http else media_type or "application/octet-stream"
+    of_page = [f"WARC-Record-ID: {page_id}", *target, f"Content-Type: {content_type}"]
     if exchange.ip:
         of_page.append(f"WARC-IP-Address: {one_line(exchange.ip)}")
     if not not_modified:  # the payload that a 304 speaks of is not its empty body
         digest = outcome.content_hash or hashlib.sha256(body).hexdigest()
         of_page.append(f"WARC-Payload-Digest: sha256:{digest}")
-    if outcome.page and outcome.page.media_type:
-        of_page.append(f"WARC-Identified-Payload-Type: {one_line(outcome.page.media_type)}")
+    if exchange.truncated:
+        of_page.append(f"WARC-Truncated: {'length' if exchange.truncated == 'length' else 'unspecified'}")
+    if media_type:
+        of_page.append(f"WARC-Identified-Payload-Type: {media_type}")
 
     request, tied = b"", [f"WARC-Concurrent-To: {page_id}", *target]
     if exchange.request:
@@ -289,7 +295,10 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         head = response_head(exchange, None if not_modified else len(body))
         return Members(request, member("revisit", of_page, head))
 
-    response = member("response", of_page, response_head(exchange, len(body)), body)
+    if is_http:
+        response = member("response", of_page, response_head(exchange, len(body)), body)
+    else:
+        response = member("resource", of_page, b"", body)  # other protocols have no head
     if isinstance(result, Moved):
         return Members(request, response)
     of_metadata = [f"WARC-Record-ID: {record_id('metadata', uri, date)}", *tied]
@@ -379,7 +388,7 @@ def is_blank(line: bytes) -> bool:
         return not line.decode("latin-1").strip()
 
 
-def member(kind: str, fields: list[str], head: bytes, body: bytes = b"") -> bytes:
+def member(kind: str, fields: list[str], head: bytes, body: Body = b"") -> bytes:
     """One record as one gzip member. Its block comes in two parts, so that a large body is never copied."""
     block = hashlib.sha256(head)
     block.update(body)

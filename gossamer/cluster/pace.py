@@ -6,12 +6,9 @@ harmless where it happens: a bucket that nobody has touched for long is full aga
 
 from __future__ import annotations
 
-import ipaddress
 from collections import OrderedDict
 
 from gossamer.clock import Clock
-from gossamer.interfaces import Fetcher, Resolver, SharedState
-from gossamer.records import Lease, Postponed, Reason, Result
 
 ADDRESSES_MAX = 200_000  # about 40 MB
 
@@ -34,33 +31,3 @@ class Pace:
         if len(self._buckets) > self._addresses_max:
             self._buckets.popitem(last=False)
         return wait_s
-
-
-class PacedFetcher:
-    """Asks for the address's pace before it lets a lease through. A host that is its own address needs none:
-    its delay is longer than any pace."""
-
-    def __init__(self, fetcher: Fetcher, resolver: Resolver, shared: SharedState) -> None:
-        self._fetcher = fetcher
-        self._resolver = resolver
-        self._shared = shared
-
-    async def fetch(self, lease: Lease) -> Result:
-        if not is_address(lease.host):
-            try:
-                addresses = await self._resolver.resolve(lease.host)
-            except OSError:
-                addresses = []  # the fetcher will meet the same, and knows how to tell
-            if addresses:
-                wait_s = await self._shared.pace(addresses[0])
-                if wait_s > 0:
-                    return Postponed(wait_s, Reason.IP_PACE)
-        return await self._fetcher.fetch(lease)
-
-
-def is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True

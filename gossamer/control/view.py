@@ -15,6 +15,7 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.store import RocksStore, StoreDamaged
 from gossamer.frontier.tables import TABLES, Totals, host_key
 from gossamer.records import Host, Known, RobotsCopy, Url
+from gossamer.url.canonical import crawl_schemes
 
 
 class CrawlView(AbstractContextManager["CrawlView"]):
@@ -22,6 +23,7 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         self.folder = CrawlFolder(path)
         self.folder.must_be_crawl()
         self.configuration: Configuration = config.load(path, environment={})
+        crawl_schemes(self.configuration.tree.fetch.schemes)
         self._exit = ExitStack()
         self._ledgers: list[Ledger] = []
         try:

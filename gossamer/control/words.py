@@ -28,6 +28,8 @@ EXPLAINED = {
     Reason.BLOCKED: "its host or site is blocked by a policy",
     Reason.HOST_BUDGET: "its host has had its budget of pages",
     Reason.SITE_BUDGET: "its site has had its budget of pages",
+    Reason.CRAWL_DELAY_TOO_LONG: "robots.txt asks for a Crawl-delay above robots.crawl_delay_s_max",
+    Reason.HOST_DOWN: "its host failed too often in a row (frontier.host_failures_max)",
     Reason.ROBOTS: "robots.txt disallows it",
     Reason.ROBOTS_UNREACHABLE: "robots.txt could not be had, so nothing on this host may be fetched",
     Reason.PRIVATE_ADDRESS: "a private or local address (see --allow-private)",
@@ -36,13 +38,15 @@ EXPLAINED = {
     Reason.TLS: "the secure connection failed",
     Reason.TIMEOUT: "no complete answer in time",
     Reason.TOO_SLOW: "the answer came too slowly",
-    Reason.TOO_LARGE: "larger than fetch.body_bytes_max",
+    Reason.TOO_LARGE: "its headers are larger than fetch.header_bytes_max",
     Reason.BROKEN_ANSWER: "the answer was not proper HTTP, or broke off",
+    Reason.STALE_CONNECTION: "the server closed a kept connection just when it was used again",
     Reason.GONE: "not there (404 or 410)",
     Reason.CLIENT_ERROR: "the server refuses it (4xx)",
     Reason.SERVER_ERROR: "the server failed (5xx)",
     Reason.OVERLOADED: "the server is overloaded or asks for less (429 or 503)",
     Reason.BAD_REDIRECT: "a redirect that leads nowhere",
+    Reason.REDIRECT_LOOP: "its redirects lead back to where they came from",
     Reason.UNREADABLE: "its content could not be read",
     Reason.KILLS_WORKER: "its worker died on it again and again",
     Reason.CONFIGURED: "the configured delay",
@@ -52,6 +56,7 @@ EXPLAINED = {
     Reason.BACK_OFF: "it was overloaded",
     Reason.IP_PACE: "other hosts at its address are being asked",
     Reason.POLICY: "a policy",
+    Reason.NO_ROOM: "our disk had no room for what it sent",
 }
 
 

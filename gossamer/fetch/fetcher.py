@@ -6,17 +6,21 @@ because the frontier hands out one lease a host and waits for the answer to end 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.fetch.http import Answer, Http
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
-from gossamer.interfaces import TurnOf
+from gossamer.interfaces import Module, TurnOf
 from gossamer.records import (
+    Answer,
+    Exchange,
     Failed,
     Fetched,
     Lease,
     Moved,
+    Postponed,
     Reason,
     Refused,
     Result,
@@ -25,20 +29,24 @@ from gossamer.records import (
     Url,
 )
 from gossamer.settings import RobotsSettings
+from gossamer.url.canonical import canonicalize
 from gossamer.url.site import host_of, origin_of
+
+SITEMAPS_MAX = 1000  # that one robots.txt can name
+NONE_THERE = frozenset({Reason.GONE, Reason.CLIENT_ERROR, Reason.BAD_REDIRECT})
 
 
 class Fetcher:
     def __init__(
         self,
-        http: Http,
+        modules: Mapping[str, Module],
         robots: RobotsCache,
         turn_of: TurnOf,
         clock: Clock,
         settings: RobotsSettings,
         agent: str,
     ) -> None:
-        self._http = http
+        self._modules = modules
         self._robots = robots
         self._turn_of = turn_of
         self._clock = clock
@@ -50,26 +58,39 @@ class Fetcher:
         copy, rules = self._robots.get(origin)
         match decide(copy, origin, self._settings, self._clock.now()):
             case Ask(url=url):
-                return await self._read_robots(origin, url, copy)
+                return await self.read_robots(origin, url, copy)
             case Unreachable(status=status):
                 return Refused(Reason.ROBOTS_UNREACHABLE, f"robots.txt: {status or 'no answer'}")
         if not rules.allowed(lease.url, self._agent):
-            return Refused(Reason.ROBOTS)
-        return await self._http.fetch(lease.url)
+            found = rules.explain(lease.url, self._agent)
+            return Refused(Reason.ROBOTS, f"line {found.line}: {found.rule}")
+        delay_s = rules.crawl_delay(self._agent)
+        if delay_s is not None and delay_s > self._settings.crawl_delay_s_max:
+            return Refused(Reason.CRAWL_DELAY_TOO_LONG, f"Crawl-delay: {delay_s:g}")
+        answer = await self._module(lease.url).fetch(lease.url, lease.validators)
+        if isinstance(answer, Moved) and answer.target in (chain := (*lease.link.chain, lease.url)):
+            return Failed(Reason.REDIRECT_LOOP, answer.exchange, " -> ".join((*chain, answer.target)))
+        return answer
 
-    async def _read_robots(self, origin: str, url: Url, before: RobotsCopy | None) -> Result:
+    def _module(self, url: Url) -> Module:
+        return self._modules[url.partition(":")[0]]
+
+    async def read_robots(self, origin: str, url: Url, before: RobotsCopy | None) -> RobotsRead | Refused | Postponed:
+        """The turn goes to the host's robots.txt, or to where it was moved."""
         limit = self._settings.body_bytes_max
         if host_of(url) == host_of(origin):
-            answer = await self._http.fetch(url, body_bytes_max=limit, cut=True)
+            answer = await self._module(url).fetch(url, body_bytes_max=limit)
         else:
             # Redirected to another host: that host is asked at its own turn.
             async with self._turn_of(url):
-                answer = await self._http.fetch(url, body_bytes_max=limit, cut=True)
-        if isinstance(answer, Refused):
-            return answer  # a private address: the same holds for every page of this host
+                answer = await self._module(url).fetch(url, body_bytes_max=limit)
+        if isinstance(answer, Refused | Postponed):
+            return answer  # a private address, or no name server: the same holds for every page of this host
         copy = self._copy(origin, answer, before)
         rules = self._robots.put(copy)
-        copy = msgspec.structs.replace(copy, crawl_delay_s=rules.crawl_delay(self._agent))
+        delay_s = rules.crawl_delay(self._agent)
+        if delay_s is not None and delay_s <= self._settings.crawl_delay_s_max:
+            copy = msgspec.structs.replace(copy, crawl_delay_s=delay_s)
         exchange = answer.exchange
         waits_s = self._settings.retry_s
         must_wait = copy.moved_to is None and is_unreachable(copy.status) and copy.tries <= len(waits_s)
@@ -78,6 +99,7 @@ class Fetcher:
             exchange,
             ended_at=exchange.ended_at if exchange else self._clock.now(),
             wait_s=waits_s[copy.tries - 1] if must_wait else 0.0,
+            sitemaps=tuple(filter(None, (canonicalize(sitemap, url) for sitemap in rules.sitemaps[:SITEMAPS_MAX]))),
         )
 
     def _copy(self, origin: str, answer: Answer, before: RobotsCopy | None) -> RobotsCopy:
@@ -85,11 +107,12 @@ class Fetcher:
         before = before or RobotsCopy(origin, fetched_at=now, status=None)
         match answer:
             case Fetched(exchange=exchange, body=body):
-                return RobotsCopy(origin, now, exchange.status, body)
+                return RobotsCopy(origin, now, exchange.status, body[:])
             case Moved(target=target) if before.hops < self._settings.redirects_max:
                 return msgspec.structs.replace(before, moved_to=target, hops=before.hops + 1)
-            case Moved(exchange=exchange) | Failed(exchange=exchange) if exchange is not None:
-                if not is_unreachable(exchange.status):
-                    return RobotsCopy(origin, now, exchange.status)
+            case Moved(exchange=exchange):
+                return RobotsCopy(origin, now, exchange.status)
+            case Failed(reason=reason, exchange=Exchange(status=status)) if reason in NONE_THERE:
+                return RobotsCopy(origin, now, status)
         # Unreachable: an older copy stays in force.
         return msgspec.structs.replace(before, moved_to=None, hops=0, tries=before.tries + 1, tried_at=now)

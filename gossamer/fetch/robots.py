@@ -16,35 +16,51 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protego import Protego
-
+from gossamer.fetch.rules import Explanation, Rules, line_of, readable, rules_for, sitemaps_of
 from gossamer.records import RobotsCopy, Url
 from gossamer.settings import RobotsSettings
 
-ORIGINS_MAX = 20_000  # parsed rules in memory; about 3 KB each
+CACHE_BYTES_MAX = 64 << 20  # of files in memory, with their rules about twice that; a usual file has 1 KB
+ENTRY_BYTES = 1000  # of one that is empty, or missing
 
 
 class Robots:
-    """The rules of one robots.txt."""
+    """One robots.txt. It is read once for each name that asks, which in a crawl is one."""
 
-    def __init__(self, rules: Protego) -> None:
-        self._rules = rules
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._rules: dict[str, Rules] = {}
 
     @classmethod
     def parse(cls, body: bytes) -> Robots:
-        """Any bytes will do: what cannot be understood is passed over, as the RFC asks."""
-        return cls(Protego.parse(body.decode("utf-8-sig", "replace")))
+        """Any bytes will do: what cannot be understood is passed over, as the RFC asks.
+
+        Of a long file only the beginning is read, and its last line may be cut. It counts as it stands, because
+        nothing here tells it from a line that ends with the file. A path that lost its end covers more than was
+        meant: a Disallow then errs towards fetching less, an Allow still yields to longer paths that are whole.
+        """
+        return cls(readable(body))
+
+    def _for(self, agent: str) -> Rules:
+        rules = self._rules.get(agent)
+        if rules is None:
+            rules = self._rules[agent] = rules_for(self._text, agent)
+        return rules
 
     def allowed(self, url: Url, agent: str) -> bool:
-        return bool(self._rules.can_fetch(url, agent))
+        return self._for(agent).judge(url)[0]
+
+    def explain(self, url: Url, agent: str) -> Explanation:
+        rules = self._for(agent)
+        is_allowed, line = rules.judge(url)
+        return Explanation(is_allowed, rules.group, line_of(self._text, line), line, rules.crawl_delay_s)
 
     def crawl_delay(self, agent: str) -> float | None:
-        delay = self._rules.crawl_delay(agent)
-        return float(delay) if delay is not None else None
+        return self._for(agent).crawl_delay_s
 
     @property
     def sitemaps(self) -> list[str]:
-        return list(self._rules.sitemaps)
+        return sitemaps_of(self._text)
 
 
 ALLOW_ALL = Robots.parse(b"")
@@ -98,6 +114,7 @@ class RobotsCache:
     def __init__(self, shelf: Callable[[str], RobotsCopy | None]) -> None:
         self._shelf = shelf
         self._copies: OrderedDict[str, tuple[RobotsCopy | None, Robots]] = OrderedDict()
+        self._size_bytes = 0
 
     def get(self, origin: str) -> tuple[RobotsCopy | None, Robots]:
         found = self._copies.get(origin)
@@ -112,7 +129,14 @@ class RobotsCache:
 
     def _keep(self, origin: str, copy: RobotsCopy | None) -> tuple[RobotsCopy | None, Robots]:
         found = (copy, rules_of(copy) if copy else ALLOW_ALL)
+        if origin in self._copies:
+            self._size_bytes -= _size_of(self._copies.pop(origin)[0])
         self._copies[origin] = found
-        if len(self._copies) > ORIGINS_MAX:
-            self._copies.popitem(last=False)
+        self._size_bytes += _size_of(copy)
+        while self._size_bytes > CACHE_BYTES_MAX:
+            self._size_bytes -= _size_of(self._copies.popitem(last=False)[1][0])
         return found
+
+
+def _size_of(copy: RobotsCopy | None) -> int:
+    return ENTRY_BYTES + (len(copy.body) if copy else 0)

@@ -1,5 +1,8 @@
 """Budgets: how many pages of a host and of its site are enough, by the settings or by what the operator says of it.
 
+A host that fails again and again has used up its budget too: what is queued for it is refused. Should one of its URLs
+be found again after that, it gets one more try.
+
 What is in flight may turn out to be a page or not. So a host whose budget would be used up by what is out is held
 until that is known, and nothing above the budget is ever asked for.
 """
@@ -24,6 +27,8 @@ class Budgets:
         """Why no more of the host's pages may be asked for."""
         if self._front.policies.of(host).blocked:
             return Reason.BLOCKED
+        if host.failures >= self._limits.host_failures_max:
+            return Reason.HOST_DOWN
         most = self._host_pages_max(host)
         if most is not None and host.pages >= most:
             return Reason.HOST_BUDGET
@@ -31,6 +36,10 @@ class Budgets:
         if most is not None and site(host.site).pages >= most:
             return Reason.SITE_BUDGET
         return None
+
+    def forgive(self, host: Host) -> None:
+        """Nothing is queued for the host any more: what comes next is one more try."""
+        host.failures = min(host.failures, self._limits.host_failures_max - 1)
 
     def is_held(self, back: Back, site: Callable[[str], Site]) -> bool:
         """What is in flight may use up the budget: wait and see."""

@@ -35,7 +35,7 @@ from gossamer.frontier.intake import Intake
 from gossamer.frontier.leases import Held, Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policies
-from gossamer.frontier.politeness import ended_at, next_delay
+from gossamer.frontier.politeness import ended_at, failures_after, next_delay
 from gossamer.frontier.recorder import Recorder
 from gossamer.frontier.recovery import recover
 from gossamer.frontier.seen import Seen
@@ -236,6 +236,7 @@ class Frontier:
             change.refuse(entry[1], known, reason)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
+        self._budgets.forgive(back.host)
         return None
 
     def _hand_out(self, change: Change, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
@@ -244,11 +245,12 @@ class Frontier:
         for back, entry in picked:
             known = found[entry[1]]
             lease = Lease(
-                link=Link(known.url, source=known.source, depth=known.depth, hops=known.hops),
+                link=Link(known.url, source=known.source, depth=known.depth, chain=known.chain),
                 host=back.host.name,
                 expires_at=now + self._limits.lease_s,
                 attempt=known.attempts + 1,
                 key=entry[1],
+                validators=known.validators,
             )
             self._leases.give(change.batch, Held(lease, entry, known))
             leases.append(lease)
@@ -346,6 +348,7 @@ class Frontier:
             return  # nothing was asked
         if isinstance(result, RobotsRead):
             host.crawl_delay_s = result.robots.crawl_delay_s
+        host.failures = failures_after(host, result)
         delay = next_delay(host, result, self._politeness, self._front.policies.of(host))
         host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
         host.ready_at = moment + delay.seconds

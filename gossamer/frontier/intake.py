@@ -21,7 +21,17 @@ from gossamer.records import Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
-LIFTED = frozenset({Reason.MAX_DEPTH, Reason.BLOCKED, Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.QUEUE_FULL})
+LIFTED = frozenset(
+    {
+        Reason.MAX_DEPTH,
+        Reason.BLOCKED,
+        Reason.HOST_BUDGET,
+        Reason.SITE_BUDGET,
+        Reason.QUEUE_FULL,
+        Reason.HOST_DOWN,
+        Reason.CRAWL_DELAY_TOO_LONG,
+    }
+)
 
 
 class Intake:
@@ -47,7 +57,7 @@ class Intake:
             if not url.startswith(origin):  # most links lead to where the one before led
                 origin, host = origin_of(url) + "/", host_of(url)
                 of_host = host_key(host)
-            if link.source is not None and link.hops == 0 and not link.source.startswith(origin):
+            if link.source is not None and not link.chain and not link.source.startswith(origin):
                 self._count_in_link(change, link.source, host)
             if self._seen.is_hot(url, link.depth):
                 continue
@@ -80,7 +90,7 @@ class Intake:
                 self._leases.deepen(key, known)
             return False
         fresh = Known(
-            link.url, State.QUEUED, depth=link.depth, hops=link.hops, source=link.source, found_at=change.now
+            link.url, State.QUEUED, depth=link.depth, chain=link.chain, source=link.source, found_at=change.now
         )
         if known is None:
             change.put_new(key, fresh)

@@ -14,11 +14,26 @@ import itertools
 import msgspec
 
 from gossamer.frontier.policy import NONE, Policy
-from gossamer.records import Failed, Host, Reason, Result, RobotsRead
+from gossamer.records import Failed, Host, Postponed, Reason, Refused, Result, RobotsRead
 from gossamer.settings import PolitenessSettings
 
 # Signs that the host has too much to do, or is gone for the moment.
 STRAINED = frozenset({Reason.OVERLOADED, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CONNECT})
+
+
+# Failures that speak against the whole host, when they come in a row.
+OF_THE_HOST = frozenset(
+    {
+        Reason.DNS,
+        Reason.CONNECT,
+        Reason.TLS,
+        Reason.TIMEOUT,
+        Reason.TOO_SLOW,
+        Reason.BROKEN_ANSWER,
+        Reason.SERVER_ERROR,
+    }
+)
+FAILING = 3  # so many in a row, and it is asked less and less
 
 
 class Delay(msgspec.Struct, frozen=True):
@@ -41,7 +56,7 @@ def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: P
     if slow_s > seconds:
         seconds, reason = slow_s, Reason.LATENCY
 
-    if is_strained(result):
+    if is_strained(result) or host.failures >= FAILING:
         # Twice what it was, from the delay in force: a host that strains at 1 s is next asked after 2 s, then 4 s.
         back_off_s = min(max(host.back_off_s, seconds) * 2, config.back_off_s_max)
     else:
@@ -51,8 +66,17 @@ def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: P
 
     asked_s = exchange.retry_after_s if exchange is not None else None
     if asked_s is not None and asked_s > seconds:
-        seconds, reason = asked_s, Reason.ASKED_BY_SERVER
+        seconds, reason = min(asked_s, config.retry_after_s_max), Reason.ASKED_BY_SERVER
     return Delay(seconds, reason, back_off_s)
+
+
+def failures_after(host: Host, result: Result) -> int:
+    """How many failures in a row the host has now; what tells nothing of it changes nothing."""
+    if isinstance(result, Refused | Postponed):
+        return host.failures
+    if isinstance(result, RobotsRead):
+        return host.failures + 1 if result.exchange is None else 0
+    return host.failures + 1 if isinstance(result, Failed) and result.reason in OF_THE_HOST else 0
 
 
 def is_strained(result: Result) -> bool:

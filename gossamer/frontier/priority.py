@@ -65,6 +65,10 @@ def rank(depth: int, now: float, weights: FrontierSettings) -> int:
 
 
 def level(host: Host, best_rank: int, weights: FrontierSettings, fixed: float | None = None) -> int:
-    """The level at which a host waits for its place: lower is better. It sinks by one every ten days."""
+    """The level at which a host waits for its place: lower is better. It sinks by one every ten days.
+
+    A host that fails again and again falls by one level each time, down to the worst that a page can be.
+    """
     points = best_rank / RANKS_A_POINT - weights.authority_weight * (authority(host) if fixed is None else fixed)
+    points += min(1.0, host.failures / LEVELS_A_POINT)
     return max(0, int(points * LEVELS_A_POINT))

@@ -96,7 +96,7 @@ class Seen:
         if self._remaking is not None:
             return True
         number = _number(key)
-        for bloom in self._filters:  # noqa: SIM110 - twice as fast as any() here
+        for bloom in reversed(self._filters):  # noqa: SIM110 - twice as fast as any(); the last filter knows the most
             if number in bloom:
                 return True
         return False

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gossamer.records import (
+    Exchange,
     Failed,
     Fetched,
     Known,
@@ -23,6 +24,7 @@ from gossamer.records import (
     Refused,
     RobotsRead,
     State,
+    Validators,
 )
 
 CURED_BY_TIME = frozenset(
@@ -36,7 +38,8 @@ CURED_BY_TIME = frozenset(
         Reason.SERVER_ERROR,
     }
 )
-OVERLOADED_TRIES_MAX = 10  # doubling from 1 s, the tenth try comes a quarter of an hour after the first
+# Of what is queued again at once: with a host's delay doubling from 1 s, the tenth comes a quarter of an hour later.
+TRIES_MAX = 10
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -55,11 +58,15 @@ def next_step(known: Known, attempt: int, outcome: Outcome, retries_s: Sequence[
             return Step(State.QUEUED)
         case Refused(reason=reason, detail=detail):
             return Step(State.REFUSED, reason, detail)
+        case Failed(reason=Reason.STALE_CONNECTION as reason, detail=detail) if attempt == 1:
+            return Step(State.QUEUED, reason, detail, to_the_end=True)
         case Failed(reason=Reason.OVERLOADED as reason, detail=detail):
-            if attempt < OVERLOADED_TRIES_MAX:
+            if attempt < TRIES_MAX:
                 return Step(State.QUEUED, reason, detail, to_the_end=True)
             return Step(State.FAILED, reason, detail)
         case Failed(reason=reason, detail=detail):
+            if reason is Reason.STALE_CONNECTION:
+                reason = Reason.BROKEN_ANSWER  # by bad luck once; after that it is how this server answers
             if reason in CURED_BY_TIME and attempt <= len(retries_s):
                 return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
             return Step(State.FAILED, reason, detail)
@@ -70,13 +77,14 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
     result = outcome.result
     exchange = result.exchange if isinstance(result, Fetched | Moved | Failed) else None
     page = outcome.page
+    new = result if isinstance(result, Fetched) and not result.is_not_modified else None
     return Known(
         url=known.url,
         state=step.state,
         reason=step.reason,
         detail=step.detail,
         depth=known.depth,
-        hops=known.hops,
+        chain=known.chain,
         source=known.source,
         found_at=known.found_at,
         attempts=known.attempts if isinstance(result, RobotsRead) else attempt,
@@ -87,10 +95,16 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         content_hash=outcome.content_hash or known.content_hash,
         media_type=page.media_type if page else known.media_type,
         title=page.title if page else known.title,
-        body_bytes=len(result.body) if isinstance(result, Fetched) else known.body_bytes,
+        body_bytes=len(new.body) if new else known.body_bytes,
         moved_to=result.target if isinstance(result, Moved) else None,
         verdict=outcome.verdict if isinstance(result, Fetched) else known.verdict,
         links=len(page.links) if page else known.links,
         noindex=page.noindex if page else known.noindex,
         place=place or known.place,
+        validators=validators_of(new.exchange) if new else known.validators,
     )
+
+
+def validators_of(exchange: Exchange) -> Validators | None:
+    found = Validators(exchange.header("ETag") or "", exchange.header("Last-Modified") or "")
+    return found if found and not exchange.truncated else None  # of a part we cannot ask whether it changed

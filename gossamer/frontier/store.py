@@ -34,7 +34,7 @@ from rocksdict import (
 from gossamer.interfaces import Batch
 
 BATCH_MAX = 2000  # entries; about 5 ms with the interpreter lock held
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 # One cache and one budget of write buffers for all stores of a process: memory must not grow with their number.
 _BLOCKS = Cache(64 * MIB)
@@ -139,6 +139,7 @@ def _options() -> Options:
     options.set_compression_type(DBCompressionType.lz4())
     options.set_keep_log_file_num(2)
     options.set_max_open_files(256)
+    options.set_compaction_readahead_size(256 * KIB)  # for each file; with 2 MiB, memory grows with the store
     # What is asked for is mostly there, because seen.py knows what is new: filters need not cover the last level.
     options.set_optimize_filters_for_hits(True)
     options.set_memtable_whole_key_filtering(True)

@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from gossamer.process.links import ANCHOR_CHARS_MAX, Links
 from gossamer.process.nesting import cut_where_nesting_explodes
 from gossamer.process.text import decode, fold
-from gossamer.records import Page, Url
+from gossamer.records import Link, Page, Url
 
 AGENT = "gossamer"  # the name by which a page may speak to us alone
 FRAME = "frame"  # rel of a link to a frame
@@ -113,6 +113,13 @@ def refresh(content: str) -> tuple[int, str | None] | None:
         target = target[1:].partition(target[0])[0]
     target = re.sub(r"[\t\n\r]", "", target).strip(" \f")
     return int(found[1][:9] or 0), target or None
+
+
+def refresh_link(target: str, url: Url) -> list[Link]:
+    """What a Refresh header adds to a page, which is nothing where the target cannot be crawled."""
+    links = Links(url)
+    links.add(target, "", REFRESH)
+    return list(links)
 
 
 class _Reading:

@@ -69,7 +69,7 @@ class Links:
             return
         known = self._by_url.get(url)
         if known is None:
-            self._by_url[url] = Link(url, anchor, rel, self._page, 0, 0, lastmod)
+            self._by_url[url] = Link(url, anchor, rel, self._page, 0, (), lastmod)
         elif (anchor and not known.anchor) or (is_nofollow(known.rel) and not is_nofollow(rel)):
             allowed = rel if is_nofollow(known.rel) else known.rel
             self._by_url[url] = Link(

@@ -74,12 +74,15 @@ class Processor:
 
     async def process(self, url: Url, fetched: Fetched) -> Page:
         declared = fetched.exchange.header("Content-Type")
-        media_type = media_type_of(declared, fetched.body)
+        body = fetched.body[:]
+        media_type = media_type_of(declared, body)
         page = Page(url, media_type=media_type)
         read = self._types.get(media_type)
-        if read is not None and fetched.body:
+        if read is not None and body:
             with suppress(*UNREADABLE):  # the web's fault is a value: a page of which nothing could be read
-                page = replace(read(fetched.body, url, declared), media_type=media_type)
+                page = replace(read(body, url, declared), media_type=media_type)
+        if (said := fetched.exchange.header("Refresh")) and (found := html.refresh(said)) and found[1]:
+            page = replace(page, links=[*page.links, *html.refresh_link(found[1], url)])
         words = header_words(fetched.exchange.head, self._agent)
         if words:
             noindex = page.noindex or html.forbids(words, "noindex")

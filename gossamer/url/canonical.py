@@ -20,6 +20,7 @@ Cost: about 3 µs a link, nearly all of it parsing; the rules run only on URLs w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ada_url import join_url
 
@@ -38,6 +39,15 @@ _ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})|%[0-9A-Fa-f]{2}"
 _UNRESERVED = {f"%{ord(c):02X}": c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"}
 
 
+_crawled: tuple[str, ...] = ("http://", "https://")
+
+
+def crawl_schemes(schemes: Iterable[str]) -> None:
+    """Which schemes this process crawls (`fetch.schemes`); URLs of all others are not crawlable."""
+    global _crawled  # noqa: PLW0603 - one process, one configuration, and every link on every page asks
+    _crawled = tuple(f"{scheme}://" for scheme in schemes)
+
+
 def canonicalize(url: str, base: str | None = None) -> Url | None:
     """The canonical form of a URL, or of a reference seen on the page `base`; None: cannot be crawled."""
     if len(url) > INPUT_CHARS_MAX:
@@ -46,7 +56,7 @@ def canonicalize(url: str, base: str | None = None) -> Url | None:
         href = join_url(base or NOWHERE, url)
     except ValueError:
         return None
-    if not href.startswith(("http://", "https://")):
+    if not href.startswith(_crawled):
         return None
     if _HAS_WORK.search(href) is not None:
         href = _apply_rules(href)
@@ -56,7 +66,7 @@ def canonicalize(url: str, base: str | None = None) -> Url | None:
 def _apply_rules(href: str) -> str:
     # As ada writes it, the first `#` starts the fragment, the first `?` the query, and a path has its `/`.
     href = href.partition("#")[0]
-    path_at = href.index("/", len("https://"))
+    path_at = href.index("/", href.index("//") + 2)
     origin, rest = href[:path_at], href[path_at:]
     if "@" in origin:
         scheme, _, authority = origin.partition("//")

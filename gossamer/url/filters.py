@@ -50,8 +50,8 @@ class Filters:
 
     def __call__(self, link: Link) -> Reason | None:
         url = link.url
-        is_seed = link.source is None or (link.depth == 0 and link.hops > 0)
-        if link.hops > REDIRECTS_MAX:
+        is_seed = link.source is None or (link.depth == 0 and bool(link.chain))
+        if len(link.chain) > REDIRECTS_MAX:
             return Reason.TOO_MANY_REDIRECTS
         if is_nofollow(link.rel):
             return Reason.NOFOLLOW

@@ -59,6 +59,7 @@ async def crawl_everything(folder: Path) -> Crawled:
             accept=lambda url, depth: door(Link(url, source=seeds[0], depth=depth)) is None,
             canonicalize=canonicalize,
             follow_feeds=True,
+            follow_sitemaps=True,
         )
         pages = {page["url"]: page for page in listed.lines()}
         return Crawled(options, server.port, folder, facts, list(server.log.entries), pages, ran.out)

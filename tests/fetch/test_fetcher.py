@@ -8,8 +8,9 @@ import pytest
 from gossamer.clock import RealClock
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
-from gossamer.fetch.http import Http
+from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide
+from gossamer.fetch.transfer import Transfers
 from gossamer.records import Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
 from gossamer.settings import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.url.site import host_of
@@ -26,12 +27,13 @@ def file(body: bytes, status: int = 200, headers: str = "") -> bytes:
 class World:
     """A server with a robots.txt, and a fetcher that remembers copies only in memory."""
 
-    def __init__(self, server: RawServer, http: Http) -> None:
+    def __init__(self, server: RawServer, transfers: Transfers) -> None:
         self.server = server
         self.turns: list[str] = []
         self.copies: dict[str, RobotsCopy] = {}
         cache = RobotsCache(self.copies.get)
-        self.fetcher = Fetcher(http, cache, self._turn_of, RealClock(), SETTINGS, "gossamer")
+        modules = protocols(("http",), transfers, "gossamer/0")
+        self.fetcher = Fetcher(modules, cache, self._turn_of, RealClock(), SETTINGS, "gossamer")
 
     def robots(self, *files: tuple[str, bytes]) -> None:
         answers = dict(files)
@@ -59,10 +61,10 @@ class World:
 async def world() -> AsyncIterator[World]:
     clock = RealClock()
     limits = FetchSettings(timeout_s=1.0, connect_timeout_s=1.0)
-    http = Http(Dns(clock, DnsSettings()), clock, limits, "gossamer/0", allow_private=True)
+    transfers = Transfers(Dns(clock, DnsSettings()), clock, limits, allow_private=True)
     async with raw_server() as server:
-        yield World(server, http)
-    await http.close()
+        yield World(server, transfers)
+    await transfers.close()
 
 
 async def test_the_first_turn_of_a_host_reads_its_robots_txt_and_nothing_else(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.steps import OVERLOADED_TRIES_MAX
+from gossamer.frontier.steps import TRIES_MAX
 from gossamer.records import Outcome, Page, Place, Reason, Refused, State
 from tests.frontier.stories import failed, fetched, finish, link, moved, one_lease, robots_read
 
@@ -145,7 +145,7 @@ def test_an_overloaded_host_is_asked_ever_more_slowly_and_given_up_at_last(
 ) -> None:
     frontier.add([link(A1)])
     gaps = []
-    for _ in range(OVERLOADED_TRIES_MAX):
+    for _ in range(TRIES_MAX):
         finish(frontier, one_lease(frontier), failed(clock, Reason.OVERLOADED, 503))
         if frontier.is_empty:
             break

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gossamer.clock import VirtualClock
-from gossamer.records import Exchange, Failed, Fetched, Link, Moved, Reason, Refused, Url
+from gossamer.records import Answer, Exchange, Failed, Fetched, Link, Moved, Reason, Url, Validators
 from gossamer.settings import PolitenessSettings
 from gossamer.url.site import host_of
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 BRANCHES = 3  # pages that a page of the same host links to
 EPSILON_S = 1e-3
-
-Answer = Fetched | Moved | Refused | Failed
 
 
 @dataclass
@@ -85,7 +83,9 @@ class ModelledWeb:
 
     # ---- what it answers -----------------------------------------------------------------------------
 
-    async def fetch(self, url: Url, *, body_bytes_max: int | None = None, cut: bool = False) -> Answer:
+    async def fetch(
+        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+    ) -> Answer:
         host = self.hosts[host_of(url)]
         started_at = self.clock.now()
         self._judge(host, url, started_at)
@@ -141,7 +141,7 @@ class ModelledWeb:
         if url.endswith("/robots.txt") and isinstance(answer, Fetched) and host.robots_at is None:
             host.asked_for_s = host.crawl_delay_s or 0.0
         wait_s = max(self.politeness.delay_s, host.asked_for_s)
-        exchange = None if answer is None or isinstance(answer, Refused) else answer.exchange
+        exchange = answer.exchange if answer is not None else None
         if exchange is not None:
             slow_s = min(self.politeness.latency_factor * latency_s, self.politeness.delay_s_max)
             wait_s = max(wait_s, slow_s, exchange.retry_after_s or 0.0)

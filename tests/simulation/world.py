@@ -18,12 +18,10 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import cast
 
 from gossamer.clock import VirtualClock
 from gossamer.crawl import Crawl, Partition
 from gossamer.fetch.fetcher import Fetcher
-from gossamer.fetch.http import Http
 from gossamer.fetch.robots import RobotsCache
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
@@ -214,9 +212,15 @@ class Worker:
     def __init__(self, world: World, frontier: Frontier) -> None:
         self.world = world
         self.frontier = frontier
-        http = cast(Http, world.web)
         robots = RobotsCache(frontier.robots)
-        fetcher = Fetcher(http, robots, self._turn_of, world.clock, RobotsSettings(), "gossamer")
+        fetcher = Fetcher(
+            {"http": world.web},
+            robots,
+            self._turn_of,
+            world.clock,
+            RobotsSettings(crawl_delay_s_max=DAY_S),
+            "gossamer",
+        )
         self.crawl = Crawl(
             [Partition(0, frontier, self)],
             fetcher,

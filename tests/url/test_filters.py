@@ -12,7 +12,8 @@ SEED = "http://www.example.com/start"
 
 
 def link(url: str, *, source: str | None = SEED, rel: str = "", depth: int = 1, hops: int = 0) -> Link:
-    return Link(url, rel=rel, source=source, depth=depth, hops=hops)
+    chain = tuple(f"http://www.example.com/{n}" for n in range(hops))
+    return Link(url, rel=rel, source=source, depth=depth, chain=chain)
 
 
 def test_the_door_is_a_filter() -> None:

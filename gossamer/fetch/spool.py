@@ -1,0 +1,49 @@
+"""Where a body grows while it is received: in memory as long as it is small, in a file without a name after that.
+
+A thousand slow downloads of ten megabytes must not be ten gigabytes of memory. A large body comes back as a memory
+map of its file: it has a length, can be sliced, hashed and written like bytes, as often as anybody likes, and its
+pages are the system's to take back. `body[:]` gives plain bytes either way. The file goes when the body does.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from gossamer.records import Body
+
+IN_MEMORY_BYTES_MAX = 64 * 1024
+
+
+class Spool:
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._chunks: list[bytes] = []
+        self._file: BinaryIO | None = None
+        self.size_bytes = 0
+
+    def write(self, chunk: bytes) -> None:
+        self.size_bytes += len(chunk)
+        if self._file is not None:
+            self._file.write(chunk)
+            return
+        self._chunks.append(chunk)
+        if self.size_bytes > IN_MEMORY_BYTES_MAX:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the body
+            self._file.writelines(self._chunks)
+            self._chunks.clear()
+
+    def body(self) -> Body:
+        """All that was written; nothing more can be."""
+        if self._file is None:
+            return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        with self._file as file:
+            file.flush()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # it keeps the file, not the descriptor
+
+    def close(self) -> None:
+        """Nobody wants the body."""
+        if self._file is not None:
+            self._file.close()

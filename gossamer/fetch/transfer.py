@@ -1,0 +1,376 @@
+"""One transfer with libcurl, under limits: the part that HTTP, HTTPS and FTP have in common.
+
+What libcurl does is the protocol and TLS. What is ours: the address is chosen by our resolver and given to libcurl
+(CONNECT_TO), and a callback sees the address that is really connected to and can refuse it: neither an odd spelling
+of an IP address, nor a proxy in the environment, nor a name that changes its address leads inside. Another callback
+sees that one transfer makes one request. Bodies go through a spool, and a body that is too large is cut.
+
+No exception of the library leaves this file: every fault of the web is a `Reason` in what was `Received`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import certifi
+import pycurl
+
+from gossamer.clock import Clock
+from gossamer.fetch.address import is_forbidden, is_literal
+from gossamer.fetch.dns import NameBlocked, NameServersRest
+from gossamer.fetch.lines import Ends, Lines, has_news
+from gossamer.fetch.spool import Spool
+from gossamer.interfaces import Resolver
+from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
+from gossamer.settings import FetchSettings
+from gossamer.url.site import host_of
+
+# libcurl's codes, by what they mean for us; anything else is a broken answer.
+FAULTS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: Reason.DNS,
+    pycurl.E_COULDNT_CONNECT: Reason.CONNECT,
+    pycurl.E_OPERATION_TIMEDOUT: Reason.TIMEOUT,
+    pycurl.E_SSL_CONNECT_ERROR: Reason.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: Reason.TLS,
+    pycurl.E_SSL_CERTPROBLEM: Reason.TLS,
+    pycurl.E_SSL_CIPHER: Reason.TLS,
+    pycurl.E_REMOTE_FILE_NOT_FOUND: Reason.GONE,
+    pycurl.E_REMOTE_ACCESS_DENIED: Reason.CLIENT_ERROR,
+    pycurl.E_LOGIN_DENIED: Reason.CLIENT_ERROR,
+}
+TLS_WORDS = {
+    "wrong version number": "the server does not speak TLS on this port",
+    "unexpected eof while reading": "the server hung up during the handshake",
+    "protocol version": "the server speaks neither TLS 1.2 nor 1.3",
+    "unsupported protocol": "the server speaks neither TLS 1.2 nor 1.3",
+    "handshake failure": "the server and we have no cipher in common, or it wants a certificate of ours",
+    "unrecognized name": "the server does not know this host name",
+    "excessive message size": "the server's certificates are too long",
+    "unable to get local issuer": "no authority that we trust vouches for the certificate",
+    "no alternative certificate subject name": "the certificate is for other names",
+}
+LOW_SPEED = "too slow"  # how libcurl words the low-speed limit; both limits share one code
+
+NO_ROOM_S = 10.0
+
+NotAsked = Refused | Failed | Postponed
+PaceOf = Callable[[str], Awaitable[float]]
+
+
+@dataclass(frozen=True)
+class Received:
+    """All that came of one transfer. `reason` is None where the answer came to its end, or was cut by us."""
+
+    status: int  # 0: none came
+    head: bytes
+    body: Body
+    ip: str
+    started_at: float
+    ended_at: float
+    latency_s: float
+    truncated: str
+    tls_fault: str
+    reason: Reason | None
+    detail: str
+
+
+class Incoming:
+    """What one transfer has received so far, and the limits it is held to. libcurl calls the `on_` methods."""
+
+    def __init__(self, limits: FetchSettings, body_bytes_max: int, folder: Path | None, lines: Lines) -> None:
+        self.head: list[bytes] = []
+        self.spool = Spool(folder)
+        self.truncated = ""
+        self.refused_address: str | None = None
+        self.headers_are_too_large = False
+        self.distrusts = False  # the server's certificate
+        self.no_room: OSError | None = None
+        self.requests = 0
+        self.limit: asyncio.Timeout | None = None
+        self._first_byte_s = limits.first_byte_timeout_s
+        self._head_room = limits.header_bytes_max
+        self._body_room = body_bytes_max
+        self.is_unasked = False  # 101: it would talk about something else from here on
+        self.had_news = False  # on a kept connection, before anything was asked
+        self.ends: Ends = ()
+        self.line: socket.socket | None = None  # our end of the connection
+        self._lines = lines
+        self._opened: list[socket.socket] = []  # libcurl has its own copies
+
+    def open_socket(self, address: Any, *, allow_private: bool) -> Any:
+        """The last word on where we connect, at connect time."""
+        ip = address.addr[0]
+        if not allow_private and is_forbidden(ip):
+            self.refused_address = ip
+            return pycurl.SOCKET_BAD
+        opened = socket.socket(address.family, address.socktype, address.protocol)
+        self._opened.append(opened)
+        return opened
+
+    def on_request(self, *ends: object) -> int:
+        """One fetch, one request: libcurl would ask again by itself where a kept connection breaks under it."""
+        if not self.requests:
+            self.ends, self.line = ends, self._lines.take(ends)
+            if self.line is not None and has_news(self.line):
+                self.had_news = True
+                return int(pycurl.PREREQFUNC_ABORT)
+        self.requests += 1
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(asyncio.get_running_loop().time() + self._first_byte_s)
+        return int(pycurl.PREREQFUNC_OK if self.requests == 1 else pycurl.PREREQFUNC_ABORT)
+
+    def on_header(self, line: bytes) -> int | None:
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(None)  # it answers: from here on the time for the whole holds
+            self.limit = None
+        self.head.append(line)
+        self._head_room -= len(line)
+        if self._head_room < 0:
+            self.headers_are_too_large = True
+            return -1
+        return None
+
+    def on_body(self, chunk: bytes) -> int | None:
+        """A body that is too large is cut: what has come is worth more than nothing."""
+        room, self._body_room = self._body_room, self._body_room - len(chunk)
+        try:
+            self.keep(chunk[:room] if self._body_room < 0 else chunk)
+        except OSError as full:
+            self.no_room = full
+            return -1
+        if self._body_room < 0:
+            self.truncated = "length"
+        return -1 if self.truncated else None
+
+    def keep(self, chunk: bytes) -> None:
+        self.spool.write(chunk)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+
+    def hang_up(self, *, is_kept: bool) -> None:
+        """Our ends of what was opened may go, but that of a connection which may be used again is watched."""
+        for opened in self._opened:
+            if is_kept and self.line is None and opened.fileno() >= 0 and opened.getsockname()[1] == self.ends[3]:
+                self.line = opened
+            else:
+                opened.close()
+        if self.line is not None and is_kept:
+            self._lines.put(self.ends, self.line)
+        elif self.line is not None:
+            self.line.close()
+
+
+class Transfers:
+    """Transfers under one event loop. Connections are kept alive and reused, at most one a host by politeness."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        clock: Clock,
+        settings: FetchSettings,
+        *,
+        allow_private: bool = False,
+        folder: Path | None = None,
+        pace: PaceOf | None = None,
+    ) -> None:
+        """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
+
+        `pace`: how long an address that several hosts share has to be left alone; 0 counts as a request.
+        """
+        self.settings = settings
+        self.clock = clock
+        self._resolver = resolver
+        self._allow_private = allow_private
+        self._folder = folder
+        self._pace = pace
+        self._multi = pycurl.AsyncCurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight_max)
+        self._idle: list[pycurl.Curl] = []
+        self._lines = Lines(clock)
+
+    async def close(self) -> None:
+        await self._multi.aclose()
+        for curl in self._idle:
+            curl.close()
+        self._idle.clear()
+        self._lines.forget()
+
+    async def perform(
+        self,
+        url: Url,
+        headers: Sequence[str] = (),
+        *,
+        body_bytes_max: int | None = None,
+        incoming_type: type[Incoming] = Incoming,
+    ) -> Received | NotAsked:
+        host = host_of(url)
+        address = await self._address(host)
+        if not isinstance(address, str):
+            return address
+        if self._pace is not None and address != host:  # a host that is its own address has its own delay
+            wait_s = await self._pace(address)
+            if wait_s > 0:
+                return Postponed(wait_s, Reason.IP_PACE)
+        bytes_max = body_bytes_max or self.settings.body_bytes_max
+        incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+        received = await self._once(url, headers, address, incoming, verify=True)
+        if incoming.had_news:  # nothing was asked yet, and that connection is gone now
+            incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+            received = await self._once(url, headers, address, incoming, verify=True)
+        if incoming.distrusts and self.settings.tls == "record":
+            # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
+            incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+            received = await self._once(
+                url, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
+            )
+        if incoming.refused_address is not None:
+            return Refused(Reason.PRIVATE_ADDRESS, incoming.refused_address)
+        if incoming.no_room is not None:
+            return Postponed(NO_ROOM_S, Reason.NO_ROOM)  # our fault, not the server's: again when there is room
+        if not is_literal(host):
+            if received.reason in (Reason.CONNECT, Reason.TIMEOUT) and not incoming.requests:
+                self._resolver.failed(host, address)
+            else:
+                self._resolver.worked(host)
+        return received
+
+    async def _address(self, host: str) -> str | NotAsked:
+        """The address to connect to: our resolver's, also for names, never libcurl's own."""
+        if is_literal(host):
+            if is_forbidden(host.strip("[]")) and not self._allow_private:
+                return Refused(Reason.PRIVATE_ADDRESS, host)
+            return host
+        try:
+            addresses = await self._resolver.resolve(host)
+        except NameBlocked as blocked:
+            return Refused(Reason.BLOCKED, str(blocked))
+        except NameServersRest as rest:
+            return Postponed(rest.wait_s, Reason.DNS)
+        except OSError as fault:
+            return Failed(Reason.DNS, detail=str(fault), ended_at=self.clock.now())
+        allowed = [address for address in addresses if self._allow_private or not is_forbidden(address)]
+        if allowed:
+            return allowed[0]
+        if addresses:
+            return Refused(Reason.PRIVATE_ADDRESS, f"{host} is {addresses[0]}")
+        return Failed(Reason.DNS, detail=f"{host} has no address", ended_at=self.clock.now())
+
+    async def _once(
+        self,
+        url: Url,
+        headers: Sequence[str],
+        address: str,
+        incoming: Incoming,
+        *,
+        verify: bool,
+        tls_fault: str = "",
+    ) -> Received:
+        curl = self._idle.pop() if self._idle else self._handle()
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.HTTPHEADER, list(headers))
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
+        curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
+        curl.setopt(
+            pycurl.OPENSOCKETFUNCTION,
+            lambda _purpose, to: incoming.open_socket(to, allow_private=self._allow_private),
+        )
+        curl.setopt(pycurl.PREREQFUNCTION, incoming.on_request)
+        curl.setopt(pycurl.HEADERFUNCTION, incoming.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, incoming.on_body)
+        started_at = self.clock.now()
+        reason, detail = None, ""
+        is_spent = True  # cancelled half-way, the handle cannot be used again
+        try:
+            async with asyncio.timeout(None) as incoming.limit:
+                await self._multi.perform(curl)
+            is_spent = False
+        except pycurl.error as fault:
+            is_spent = False
+            reason, detail = _meaning(fault, incoming)
+        except TimeoutError:
+            reason, detail = Reason.TIMEOUT, f"no answer within {self.settings.first_byte_timeout_s:g} s"
+        finally:
+            version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
+            is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
+            incoming.hang_up(is_kept=reason is None and not incoming.truncated and is_http1 and bool(incoming.ends))
+            if is_spent:
+                curl.close()
+        try:
+            incoming.end()
+            body = incoming.spool.body()
+        except OSError as full:
+            incoming.no_room, body = full, b""
+        status, ip, latency_s = 0, "", 0.0
+        if not is_spent:
+            status, ip = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
+            latency_s = curl.getinfo(pycurl.STARTTRANSFER_TIME) - curl.getinfo(pycurl.PRETRANSFER_TIME)
+            self._idle.append(curl)
+        return Received(
+            status=status,
+            head=b"".join(incoming.head),
+            body=body,
+            ip=ip,
+            started_at=started_at,
+            ended_at=self.clock.now(),
+            latency_s=max(0.0, latency_s),
+            truncated=incoming.truncated,
+            tls_fault=tls_fault,
+            reason=reason,
+            detail=detail,
+        )
+
+    def _handle(self) -> pycurl.Curl:
+        settings = self.settings
+        curl = pycurl.Curl()
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000))
+        curl.setopt(pycurl.TIMEOUT_MS, int(settings.timeout_s * 1000))
+        curl.setopt(pycurl.LOW_SPEED_LIMIT, settings.slow_bytes_per_s)
+        curl.setopt(pycurl.LOW_SPEED_TIME, max(1, int(settings.slow_s)))
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)
+        curl.setopt(pycurl.PROXY, "")  # not even one from the environment
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP)
+        curl.setopt(pycurl.PATH_AS_IS, 1)
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+        curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)  # coding.py does it
+        curl.setopt(pycurl.CAINFO, settings.ca_file or certifi.where())  # libcurl brings none of its own
+        return curl
+
+
+def _meaning(fault: pycurl.error, incoming: Incoming) -> tuple[Reason | None, str]:
+    code, message = (*fault.args, "")[:2]
+    if incoming.truncated:
+        return None, ""  # we hung up ourselves
+    if incoming.is_unasked:
+        return Reason.BROKEN_ANSWER, "status 101, which was not asked for"
+    if incoming.headers_are_too_large:
+        return Reason.TOO_LARGE, "headers"
+    if code == pycurl.E_ABORTED_BY_CALLBACK and incoming.requests > 1:
+        return Reason.STALE_CONNECTION, "the server closed the connection, or sent the request back unread"
+    incoming.distrusts = code == pycurl.E_PEER_FAILED_VERIFICATION
+    reason = FAULTS.get(code, Reason.BROKEN_ANSWER)
+    if reason is Reason.TIMEOUT and LOW_SPEED in message:
+        reason = Reason.TOO_SLOW
+    return reason, tls_words(message) if reason is Reason.TLS else message
+
+
+def tls_words(message: str) -> str:
+    """OpenSSL's message for a person: what it means, and its own words without numbers, to search for."""
+    said = message.removeprefix("SSL certificate OpenSSL verify result: ").rpartition("::")[2].removeprefix("SSL: ")
+    said = re.sub(r" \(\d+\)$", "", said)
+    for words, meaning in TLS_WORDS.items():
+        if words in said:
+            return f"{meaning} ({said})"
+    return said
+
+
+def _bracketed(ip: str) -> str:
+    return f"[{ip}]" if ":" in ip else ip
