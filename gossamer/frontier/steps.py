@@ -106,5 +106,7 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
 
 
 def validators_of(exchange: Exchange) -> Validators | None:
+    if exchange.truncated:
+        return None  # of a part we cannot ask whether it changed
     found = Validators(exchange.header("ETag") or "", exchange.header("Last-Modified") or "")
-    return found if found and not exchange.truncated else None  # of a part we cannot ask whether it changed
+    return found or None

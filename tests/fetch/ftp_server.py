@@ -13,6 +13,7 @@ class FtpServer:
         self.files = files
         self.port = 0
         self.commands: list[str] = []
+        self.opened: list[asyncio.StreamWriter | asyncio.Server] = []
 
     def url(self, path: str) -> str:
         return f"ftp://127.0.0.1:{self.port}{path}"
@@ -28,7 +29,7 @@ class FtpServer:
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         here, data = "/", asyncio.get_running_loop().create_future()
-        opened: asyncio.Server | None = None
+        self.opened.append(writer)
 
         def say(text: str) -> None:
             writer.write(f"{text}\r\n".encode())
@@ -51,8 +52,9 @@ class FtpServer:
                     say("200 so be it")
                 case "EPSV":
                     data = asyncio.get_running_loop().create_future()
-                    opened = await asyncio.start_server(_hand_to(data), "127.0.0.1", 0)
-                    say(f"229 listening (|||{opened.sockets[0].getsockname()[1]}|)")
+                    listening = await asyncio.start_server(self._hand_to(data), "127.0.0.1", 0)
+                    self.opened.append(listening)
+                    say(f"229 listening (|||{listening.sockets[0].getsockname()[1]}|)")
                 case "LIST" | "RETR":
                     folder = here.rstrip("/") + "/"
                     body = self.listing(folder) if verb.upper() == "LIST" else self.files.get(folder + word)
@@ -68,15 +70,15 @@ class FtpServer:
                     say("221 bye")
                 case _:
                     say("502 not here")
-            if opened is not None and verb.upper() in ("LIST", "RETR"):
-                opened.close()
-        writer.close()
 
+    def _hand_to(
+        self, data: asyncio.Future[asyncio.StreamWriter]
+    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+        def hand(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.opened.append(writer)
+            data.set_result(writer)
 
-def _hand_to(
-    data: asyncio.Future[asyncio.StreamWriter],
-) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-    return lambda _reader, writer: data.set_result(writer)
+        return hand
 
 
 @asynccontextmanager
@@ -87,4 +89,5 @@ async def ftp_server(files: dict[str, bytes]) -> AsyncIterator[FtpServer]:
     try:
         yield server
     finally:
-        listening.close()
+        for each in [listening, *server.opened]:
+            each.close()

@@ -66,7 +66,9 @@ async def test_a_crawl_goes_through_the_folders_of_a_server_and_minds_its_robots
         ran = await gossamer("crawl", server.url("/"), "--dir", folder, *flags)
         assert ran.code == 0 and "Complete" in ran.out, ran.err
         pages = {page["url"]: page for page in (await gossamer("pages", folder, "--json")).lines()}
-        urls = [server.url(path) for path in ("/", "/pub/", "/pub/a.txt", "/pub/more/", "/pub/more/b.txt", "/robots.txt")]
+        urls = [
+            server.url(path) for path in ("/", "/pub/", "/pub/a.txt", "/pub/more/", "/pub/more/b.txt", "/robots.txt")
+        ]
         why = await gossamer("why", folder, server.url("/secret/"), "--json")
         asked = [command for command in server.commands if "secret" in command]
     assert sorted(url for url, page in pages.items() if page["state"] == "done") == urls

@@ -13,7 +13,6 @@ from tests.hostile.server import Connection, Scenario, answer, playing
 
 PAGE = answer(b"page", "Content-Type: text/html")
 CLOSED = b"User-agent: *\nDisallow: /\n"
-ROBOTS = Refused(Reason.ROBOTS)
 
 
 def site(**files: bytes | Scenario) -> Scenario:
@@ -29,6 +28,10 @@ def site(**files: bytes | Scenario) -> Scenario:
                 await found(connection)
 
     return scenario
+
+
+def reason_of(result: Result) -> Reason | None:
+    return result.reason if isinstance(result, Refused) else None
 
 
 def moved(location: str) -> bytes:
@@ -87,7 +90,7 @@ async def test_rules_behind_redirects_bind_the_host_that_was_asked(http: Http, h
     async with playing(site(robots=moved("/step1"), **steps)) as stage:
         asking = Asking(http)
         await asking.read(stage.url(), turns=hops + 1)
-        assert await asking.fetch(stage.url("/page")) == ROBOTS
+        assert reason_of(await asking.fetch(stage.url("/page"))) is Reason.ROBOTS
 
 
 async def test_rules_of_another_host_bind_the_host_that_was_asked(http: Http) -> None:
@@ -98,7 +101,7 @@ async def test_rules_of_another_host_bind_the_host_that_was_asked(http: Http) ->
         asking = Asking(http)
         await asking.read(stage.url(), turns=2)
         assert asking.turns == ["127.0.0.2"]  # asked at its own turn
-        assert await asking.fetch(stage.url("/page")) == ROBOTS
+        assert reason_of(await asking.fetch(stage.url("/page"))) is Reason.ROBOTS
         await asking.read(other.url(host="127.0.0.2"))
         assert isinstance(await asking.fetch(other.url("/page", "127.0.0.2")), Fetched)
 
@@ -115,7 +118,7 @@ async def test_the_beginning_of_an_endless_robots_txt_counts(http: Http) -> None
         asking = Asking(http)
         copy = await asking.read(stage.url())
         assert len(copy.body) == SETTINGS.body_bytes_max >= 500 * 1024
-        assert await asking.fetch(stage.url("/early")) == ROBOTS
+        assert reason_of(await asking.fetch(stage.url("/early"))) is Reason.ROBOTS
         assert isinstance(await asking.fetch(stage.url("/page")), Fetched)
 
 
@@ -152,7 +155,7 @@ async def test_what_is_no_robots_txt_forbids_nothing(http: Http, body: bytes) ->
     ids=["mark", "cr", "mixed", "nul", "binary"],
 )
 async def test_odd_bytes_in_a_robots_txt_are_borne(http: Http, body: bytes) -> None:
-    assert await after_reading(http, body, "/page") == ROBOTS
+    assert reason_of(await after_reading(http, body, "/page")) is Reason.ROBOTS
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
