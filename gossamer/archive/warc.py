@@ -13,6 +13,7 @@ the stored head. A metadata record is lines of `name: value` in UTF-8, each ende
 
     via: URL                         the page that led here; missing for a seed
     hopsFromSeed: 3
+    fetchTimeMs: 42
     outlink: URL L {"anchor":"Read on","rel":"nofollow"}
 
 An outlink is the URL, which holds no space, Heritrix's letter for a plain link, and what is known about the
@@ -319,6 +320,9 @@ def metadata(outcome: Outcome) -> bytes:
     link = outcome.lease.link
     lines = [f"via: {uri_text(link.source)}\r\n".encode()] if link.source is not None else []
     lines.append(b"hopsFromSeed: %d\r\n" % link.depth)
+    exchange = outcome.result.exchange
+    if exchange is not None:
+        lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
     note = msgspec.json.Encoder().encode
     for out in outcome.page.links if outcome.page else ():
         about = LinkNote(out.anchor, out.rel, out.lastmod)

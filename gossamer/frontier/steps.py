@@ -52,8 +52,8 @@ class Step(msgspec.Struct, frozen=True):
 
 def next_step(known: Known, attempt: int, outcome: Outcome, retries_s: Sequence[float], now: float) -> Step:
     match outcome.result:
-        case Fetched() | Moved():
-            return Step(State.DONE)
+        case Fetched(exchange=exchange) | Moved(exchange=exchange):
+            return Step(State.DONE, detail=flaws_of(exchange))
         case RobotsRead() | Postponed():
             return Step(State.QUEUED)
         case Refused(reason=reason, detail=detail):
@@ -103,6 +103,14 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         place=place or known.place,
         validators=validators_of(new.exchange) if new else known.validators,
     )
+
+
+def flaws_of(exchange: Exchange) -> str:
+    """What a person should know of an answer that was taken all the same."""
+    flaws = [f"certificate: {exchange.tls_fault}"] if exchange.tls_fault else []
+    if exchange.truncated:
+        flaws.append("cut at the limit" if exchange.truncated == "length" else "its content coding broke off")
+    return "; ".join(flaws)
 
 
 def validators_of(exchange: Exchange) -> Validators | None:

@@ -93,6 +93,7 @@ async def test_a_new_page_is_kept_with_its_request_and_its_links(archive: WarcAr
     assert metadata.body.decode().split("\r\n") == [
         "via: http://a.test/",
         "hopsFromSeed: 2",
+        "fetchTimeMs: 500",
         'outlink: http://b.test/ L {"anchor":"Read on","rel":"nofollow"}',
         "",
     ]

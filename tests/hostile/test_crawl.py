@@ -7,6 +7,7 @@ import fcntl
 import pickle
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -25,6 +26,7 @@ from tests.hostile.web import (
 )
 
 CRAWL_S_MAX = 45.0  # it takes about eight
+FRIENDLY_PACE_S_MAX = 0.15  # as a rule, where 0.05 s is the delay; the judge shares the machine
 FRIENDLY_GAP_S_MAX = 3.0  # its delay is 0.05 s; the rest is for a machine that is not ours alone
 
 
@@ -56,7 +58,9 @@ def test_a_friendly_host_is_crawled_completely_among_hostile_ones(crawled: Crawl
     assert len(set(crawled.paths["friendly"])) == len(crawled.paths["friendly"]) == FRIENDLY_PAGES
     assert all(crawled.page("friendly", path)["status"] == 200 for path in crawled.paths["friendly"])
     asked = [each for each in crawled.asked if each.host == "friendly"]
-    assert all(later.started_at - earlier.ended_at < FRIENDLY_GAP_S_MAX for earlier, later in pairwise(asked))
+    gaps_s = [later.started_at - earlier.ended_at for earlier, later in pairwise(asked)]
+    assert max(gaps_s) < FRIENDLY_GAP_S_MAX
+    assert median(gaps_s) < FRIENDLY_PACE_S_MAX
 
 
 # ---- redirects -------------------------------------------------------------------------------------------
