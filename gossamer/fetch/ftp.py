@@ -7,9 +7,10 @@ is, its own bytes tell.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html import escape
 from urllib.parse import quote
+
+import msgspec
 
 from gossamer.fetch.http import exchange_of
 from gossamer.fetch.transfer import Received, Transfers
@@ -34,7 +35,7 @@ class Ftp:
         status = STATUSES.get(received.reason)
         if status is None:
             return Failed(received.reason or Reason.BROKEN_ANSWER, None, received.detail, received.ended_at)
-        exchange = exchange_of(replace(received, status=status), b"")
+        exchange = exchange_of(msgspec.structs.replace(received, status=status), b"")
         if received.reason is not None:
             return Failed(received.reason, exchange, received.detail, received.ended_at)
         body = page_of(received.body[:]) if url.endswith("/") else received.body

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gossamer.fetch.coding import ACCEPT_ENCODING, Unpacker, unpacker_for
+from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.lines import Lines
-from gossamer.fetch.transfer import Incoming, Received, Transfers
+from gossamer.fetch.transfer import Received, Transfers
 from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize

@@ -1,9 +1,8 @@
 """One transfer with libcurl, under limits: the part that HTTP, HTTPS and FTP have in common.
 
 What libcurl does is the protocol and TLS. What is ours: the address is chosen by our resolver and given to libcurl
-(CONNECT_TO), and a callback sees the address that is really connected to and can refuse it: neither an odd spelling
-of an IP address, nor a proxy in the environment, nor a name that changes its address leads inside. Another callback
-sees that one transfer makes one request. Bodies go through a spool, and a body that is too large is cut.
+(CONNECT_TO), and a callback (incoming.py) sees the address that is really connected to and can refuse it: neither an
+odd spelling of an IP address, nor a proxy in the environment, nor a name that changes its address leads inside.
 
 No exception of the library leaves this file: every fault of the web is a `Reason` in what was `Received`.
 """
@@ -12,20 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import certifi
+import msgspec
 import pycurl
 
 from gossamer.clock import Clock
 from gossamer.fetch.address import is_forbidden, is_literal
 from gossamer.fetch.dns import NameBlocked, NameServersRest
-from gossamer.fetch.lines import Ends, Lines, has_news
-from gossamer.fetch.spool import Spool
+from gossamer.fetch.incoming import Incoming
+from gossamer.fetch.lines import Lines
 from gossamer.interfaces import Resolver
 from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
 from gossamer.settings import FetchSettings
@@ -63,8 +61,7 @@ NotAsked = Refused | Failed | Postponed
 PaceOf = Callable[[str], Awaitable[float]]
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(msgspec.Struct, frozen=True):
     """All that came of one transfer. `reason` is None where the answer came to its end, or was cut by us."""
 
     status: int  # 0: none came
@@ -78,93 +75,6 @@ class Received:
     tls_fault: str
     reason: Reason | None
     detail: str
-
-
-class Incoming:
-    """What one transfer has received so far, and the limits it is held to. libcurl calls the `on_` methods."""
-
-    def __init__(self, limits: FetchSettings, body_bytes_max: int, folder: Path | None, lines: Lines) -> None:
-        self.head: list[bytes] = []
-        self.spool = Spool(folder)
-        self.truncated = ""
-        self.refused_address: str | None = None
-        self.headers_are_too_large = False
-        self.distrusts = False  # the server's certificate
-        self.no_room: OSError | None = None
-        self.requests = 0
-        self.limit: asyncio.Timeout | None = None
-        self._first_byte_s = limits.first_byte_timeout_s
-        self._head_room = limits.header_bytes_max
-        self._body_room = body_bytes_max
-        self.is_unasked = False  # 101: it would talk about something else from here on
-        self.had_news = False  # on a kept connection, before anything was asked
-        self.ends: Ends = ()
-        self.line: socket.socket | None = None  # our end of the connection
-        self._lines = lines
-        self._opened: list[socket.socket] = []  # libcurl has its own copies
-
-    def open_socket(self, address: Any, *, allow_private: bool) -> Any:
-        """The last word on where we connect, at connect time."""
-        ip = address.addr[0]
-        if not allow_private and is_forbidden(ip):
-            self.refused_address = ip
-            return pycurl.SOCKET_BAD
-        opened = socket.socket(address.family, address.socktype, address.protocol)
-        self._opened.append(opened)
-        return opened
-
-    def on_request(self, *ends: object) -> int:
-        """One fetch, one request: libcurl would ask again by itself where a kept connection breaks under it."""
-        if not self.requests:
-            self.ends, self.line = ends, self._lines.take(ends)
-            if self.line is not None and has_news(self.line):
-                self.had_news = True
-                return int(pycurl.PREREQFUNC_ABORT)
-        self.requests += 1
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(asyncio.get_running_loop().time() + self._first_byte_s)
-        return int(pycurl.PREREQFUNC_OK if self.requests == 1 else pycurl.PREREQFUNC_ABORT)
-
-    def on_header(self, line: bytes) -> int | None:
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(None)  # it answers: from here on the time for the whole holds
-            self.limit = None
-        self.head.append(line)
-        self._head_room -= len(line)
-        if self._head_room < 0:
-            self.headers_are_too_large = True
-            return -1
-        return None
-
-    def on_body(self, chunk: bytes) -> int | None:
-        """A body that is too large is cut: what has come is worth more than nothing."""
-        room, self._body_room = self._body_room, self._body_room - len(chunk)
-        try:
-            self.keep(chunk[:room] if self._body_room < 0 else chunk)
-        except OSError as full:
-            self.no_room = full
-            return -1
-        if self._body_room < 0:
-            self.truncated = "length"
-        return -1 if self.truncated else None
-
-    def keep(self, chunk: bytes) -> None:
-        self.spool.write(chunk)
-
-    def end(self) -> None:
-        """Nothing more will come."""
-
-    def hang_up(self, *, is_kept: bool) -> None:
-        """Our ends of what was opened may go, but that of a connection which may be used again is watched."""
-        for opened in self._opened:
-            if is_kept and self.line is None and opened.fileno() >= 0 and opened.getsockname()[1] == self.ends[3]:
-                self.line = opened
-            else:
-                opened.close()
-        if self.line is not None and is_kept:
-            self._lines.put(self.ends, self.line)
-        elif self.line is not None:
-            self.line.close()
 
 
 class Transfers:
@@ -278,13 +188,7 @@ class Transfers:
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
-        curl.setopt(
-            pycurl.OPENSOCKETFUNCTION,
-            lambda _purpose, to: incoming.open_socket(to, allow_private=self._allow_private),
-        )
-        curl.setopt(pycurl.PREREQFUNCTION, incoming.on_request)
-        curl.setopt(pycurl.HEADERFUNCTION, incoming.on_header)
-        curl.setopt(pycurl.WRITEFUNCTION, incoming.on_body)
+        self._attach(curl, incoming)
         started_at = self.clock.now()
         reason, detail = None, ""
         is_spent = True  # cancelled half-way, the handle cannot be used again
@@ -295,12 +199,15 @@ class Transfers:
         except pycurl.error as fault:
             is_spent = False
             reason, detail = _meaning(fault, incoming)
+        except asyncio.CancelledError:
+            incoming.spool.close()
+            raise
         except TimeoutError:
             reason, detail = Reason.TIMEOUT, f"no answer within {self.settings.first_byte_timeout_s:g} s"
         finally:
             version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
             is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
-            incoming.hang_up(is_kept=reason is None and not incoming.truncated and is_http1 and bool(incoming.ends))
+            incoming.hang_up(is_kept=is_http1 and reason is None and not incoming.truncated)
             if is_spent:
                 curl.close()
         try:
@@ -326,6 +233,15 @@ class Transfers:
             reason=reason,
             detail=detail,
         )
+
+    def _attach(self, curl: pycurl.Curl, incoming: Incoming) -> None:
+        def open_socket(_purpose: int, address: Any) -> Any:
+            return incoming.open_socket(address, allow_private=self._allow_private)
+
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, open_socket)
+        curl.setopt(pycurl.PREREQFUNCTION, incoming.on_request)
+        curl.setopt(pycurl.HEADERFUNCTION, incoming.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, incoming.on_body)
 
     def _handle(self) -> pycurl.Curl:
         settings = self.settings
