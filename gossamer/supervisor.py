@@ -36,9 +36,10 @@ from gossamer.cluster.shared import LocalShared
 from gossamer.config import Configuration
 from gossamer.control.crew import Crew
 from gossamer.control.orders import Ask, Report
-from gossamer.control.progress import Progress, total
+from gossamer.control.progress import Progress, added_up, total
 from gossamer.control.terminal import Facts, Terminal
 from gossamer.control.words import size
+from gossamer.fetch.dns import DnsCounts
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import Totals
@@ -66,6 +67,7 @@ class Ending:
     pages: int  # this time; totals are from the crawl's first start on
     bytes: int
     elapsed_s: float
+    dns: DnsCounts  # of the workers that are left
 
 
 async def run_crawl(
@@ -122,7 +124,8 @@ class Supervisor:
         totals = total(self._crew.totals.values())
         before = self._at_start or totals
         pages, bytes_ = totals.pages - before.pages, totals.bytes - before.bytes
-        return Ending(self.ending or "interrupted", totals, pages, bytes_, self.progress.elapsed_s)
+        dns = added_up((report.dns for report in self._reports.values()), DnsCounts())
+        return Ending(self.ending or "interrupted", totals, pages, bytes_, self.progress.elapsed_s, dns)
 
     def stop(self, why: str) -> None:
         """Lease nothing more; it ends when nothing is in flight."""

@@ -90,7 +90,7 @@ class Worker:
         self.turns = Turns(self.frontiers, partitions, self.neighbours, clock, self._look_again)
         self.shared = RemoteShared(self._supervisor)
 
-        dns = Dns(clock, config.dns)
+        self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
         transfers = Transfers(
             dns,
@@ -227,6 +227,7 @@ class Worker:
             pages_left=0 if ask.give_back else crawl.pages_left or 0,
             no_room=crawl.no_room,
             news=self._recent.take(),
+            dns=self._dns.counts,
         )
         if ask.give_back and crawl.pages_left is not None:
             crawl.pages_left = 0

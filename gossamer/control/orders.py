@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.cluster import shared
 from gossamer.cluster.wire import Message
+from gossamer.fetch.dns import DnsCounts
 from gossamer.frontier.tables import Totals
 from gossamer.settings import Tree
 
@@ -90,6 +91,7 @@ class Report(Message, frozen=True):
     pages_left: int  # allowed, and not used; 0 where there is no limit
     no_room: str  # why it cannot save
     news: News
+    dns: DnsCounts  # since it lives
 
 
 class Leave(Message, frozen=True):

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from typing import TypeVar
 
 from gossamer.clock import Clock
 from gossamer.control.orders import Line, News
+from gossamer.fetch.dns import DnsCounts
 from gossamer.frontier.tables import Totals
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Refused, RobotsRead
+
+C = TypeVar("C", Totals, DnsCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
 LINES_MAX = 12
@@ -98,7 +102,10 @@ def line_of(outcome: Outcome) -> Line:
 
 def total(parts: Iterable[Totals]) -> Totals:
     """The counters of all partitions together."""
-    whole = Totals(reasons={}, turned_away={})
+    return added_up(parts, Totals())
+
+
+def added_up(parts: Iterable[C], whole: C) -> C:
     for part in parts:
         for name in part.__struct_fields__:
             value = getattr(part, name)

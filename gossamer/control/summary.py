@@ -20,6 +20,9 @@ def summary_text(ending: Ending, folder: CrawlFolder) -> str:
         lines.append(f"  {counted(totals.pages, 'page')} in all, earlier runs included")
     if totals.duplicates:
         lines.append(f"  {counted(totals.duplicates, 'page')} with the same content as another: stored once")
+    if (dns := ending.dns).asked:
+        waits = f", {1000 * dns.query_s / dns.queries:,.0f} ms a query" if dns.queries else ""
+        lines.append(f"  {counted(dns.asked, 'look-up')} of names, {dns.hits / dns.asked:.0%} from the cache{waits}")
     left = [
         text
         for count, text in (
