@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import pickle
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -24,6 +20,7 @@ from tests.hostile.web import (
     Crawled,
     crawl_hostile_web,
 )
+from tests.shared_crawl import once
 
 CRAWL_S_MAX = 45.0  # it takes about eight
 FRIENDLY_PACE_S_MAX = 0.15  # as a rule, where 0.05 s is the delay; the judge shares the machine
@@ -32,21 +29,7 @@ FRIENDLY_GAP_S_MAX = 3.0  # its delay is 0.05 s; the rest is for a machine that 
 
 @pytest.fixture(scope="session")
 def crawled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Crawled:
-    """One crawl for all tests here, also where several processes run them."""
-    folder = tmp_path_factory.getbasetemp()
-    if worker_id != "master":
-        folder = folder.parent
-    with (folder / "hostile.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return crawled_once(folder)
-
-
-def crawled_once(folder: Path) -> Crawled:
-    result = folder / "hostile.pickle"
-    if not result.exists():
-        result.write_bytes(pickle.dumps(asyncio.run(crawl_hostile_web(folder / "hostile"))))
-    crawled: Crawled = pickle.loads(result.read_bytes())
-    return crawled
+    return once(tmp_path_factory, worker_id, "hostile", crawl_hostile_web)
 
 
 def test_the_crawl_ends_by_itself_and_soon(crawled: Crawled) -> None:
