@@ -81,10 +81,12 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 def crawl(arguments: argparse.Namespace) -> int:
     from gossamer.control.summary import summary_text  # noqa: PLC0415 - other verbs start faster without
+    from gossamer.fetch.protocols import makers  # noqa: PLC0415
     from gossamer.supervisor import run_crawl  # noqa: PLC0415
 
     path = Path(arguments.dir) if arguments.dir else None
     configuration = config.load(path, arguments.config, _flags(arguments))
+    makers(configuration.tree.fetch.schemes)  # found out now, and not by each worker
     crawl_schemes(configuration.tree.fetch.schemes)
     seeds = [_seed(text) for text in [*arguments.urls, *_lines(arguments.file)]]
     if path is None:
@@ -154,11 +156,13 @@ def why(arguments: argparse.Namespace) -> None:
 def robots(arguments: argparse.Namespace) -> None:
     from gossamer.control import robots as report  # noqa: PLC0415
 
+    path = Path(arguments.dir) if arguments.dir else None
+    if path is not None:
+        CrawlFolder(path).must_be_crawl()
+    tree = config.load(path, arguments.config, _flags(arguments)).tree
+    crawl_schemes(tree.fetch.schemes)
     url = _seed(arguments.url)
-    if arguments.dir is not None:
-        facts = report.stored(Path(arguments.dir), url)
-    else:
-        facts = in_loop(report.asked_now(url, config.load(None, arguments.config, _flags(arguments)).tree))
+    facts = report.stored(path, url) if path is not None else in_loop(report.asked_now(url, tree))
     print(json.dumps(facts) if arguments.json else report.text_of(facts))
 
 

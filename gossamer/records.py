@@ -61,7 +61,6 @@ class Reason(StrEnum):
     OVERLOADED = "overloaded"
     BAD_REDIRECT = "bad_redirect"
     REDIRECT_LOOP = "redirect_loop"
-    UNREADABLE = "unreadable"
     KILLS_WORKER = "kills_worker"
     # Why a host waits as long as it does.
     CONFIGURED = "configured"

@@ -47,7 +47,6 @@ EXPLAINED = {
     Reason.OVERLOADED: "the server is overloaded or asks for less (429 or 503)",
     Reason.BAD_REDIRECT: "a redirect that leads nowhere",
     Reason.REDIRECT_LOOP: "its redirects lead back to where they came from",
-    Reason.UNREADABLE: "its content could not be read",
     Reason.KILLS_WORKER: "its worker died on it again and again",
     Reason.CONFIGURED: "the configured delay",
     Reason.CRAWL_DELAY: "Crawl-delay in robots.txt",

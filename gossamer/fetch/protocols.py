@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 
+from gossamer.config import ConfigError
 from gossamer.fetch.ftp import Ftp
 from gossamer.fetch.http import Http
 from gossamer.fetch.transfer import Transfers
@@ -28,18 +29,20 @@ BUILT_IN: dict[str, Make] = {
 }
 
 
-class UnknownScheme(Exception):
-    """The text is for the person who wrote the setting."""
-
-
 def protocols(schemes: Iterable[str], transfers: Transfers, user_agent: str) -> dict[str, Module]:
-    """The modules for these schemes; those of installed packages go before our own."""
+    return {scheme: make(transfers, user_agent) for scheme, make in makers(schemes).items()}
+
+
+def makers(schemes: Iterable[str]) -> dict[str, Make]:
+    """What makes the modules; those of installed packages go before our own."""
     installed = {point.name: point for point in entry_points(group="gossamer.protocols")}
-    table: dict[str, Module] = {}
+    found: dict[str, Make] = {}
     for scheme in schemes:
-        make = installed[scheme].load() if scheme in installed else BUILT_IN.get(scheme)
-        if make is None:
+        if scheme in installed:
+            found[scheme] = installed[scheme].load()
+        elif scheme in BUILT_IN:
+            found[scheme] = BUILT_IN[scheme]
+        else:
             known = ", ".join(sorted({*BUILT_IN, *installed}))
-            raise UnknownScheme(f"fetch.schemes: nothing here fetches {scheme}. Known are: {known}")
-        table[scheme] = make(transfers, user_agent)
-    return table
+            raise ConfigError(f"fetch.schemes: nothing here fetches {scheme}. Known are: {known}")
+    return found

@@ -9,7 +9,7 @@ import pytest
 from gossamer.clock import RealClock
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.ftp import Ftp
-from gossamer.fetch.protocols import UnknownScheme, protocols
+from gossamer.fetch.protocols import protocols
 from gossamer.fetch.transfer import Transfers
 from gossamer.process.html import process
 from gossamer.records import Failed, Fetched, Reason, Refused
@@ -103,8 +103,22 @@ def test_a_scheme_that_is_not_crawled_has_no_canonical_form() -> None:
         crawl_schemes(("http", "https"))
 
 
-async def test_a_scheme_that_nobody_fetches_is_said_at_the_start() -> None:
+async def test_a_scheme_that_nobody_fetches_is_said_at_the_start(folder: Path) -> None:
+    ran = await gossamer("crawl", "gopher://a.test/", "--dir", folder, "--set", "fetch.schemes=gopher")
+    assert ran.code == 2
+    assert "fetch.schemes: nothing here fetches gopher. Known are: ftp, http, https" in ran.err
+
+
+async def test_a_package_of_the_users_own_adds_a_protocol(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = folder / "burrow-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: burrow\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[gossamer.protocols]\ngopher = burrow:Gopher\n")
+    (folder / "burrow.py").write_text(
+        "class Gopher:\n    def __init__(self, transfers, user_agent):\n        self.user_agent = user_agent\n"
+    )
+    monkeypatch.syspath_prepend(folder)
     wires = transfers()
-    with pytest.raises(UnknownScheme, match=r"nothing here fetches gopher\. Known are: ftp, http, https"):
-        protocols(("http", "gopher"), wires, "gossamer")
+    table = protocols(("http", "gopher"), wires, "gossamer/0")
     await wires.close()
+    assert type(table["gopher"]).__name__ == "Gopher" and vars(table["gopher"]) == {"user_agent": "gossamer/0"}
