@@ -24,6 +24,7 @@ from gossamer.archive.warc import ArchiveDamaged
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.frontier.policy import NONE
 from gossamer.frontier.store import StoreDamaged
 from gossamer.records import Url
 from gossamer.url.canonical import canonicalize, crawl_schemes
@@ -34,7 +35,7 @@ T = TypeVar("T")
 HOST_AND_PATH = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?")
 
 
-POLICY_KEYS = ("delay_s", "max_pages", "priority", "paused", "blocked")
+POLICY_KEYS = ("delay_s", "max_pages", "priority", "paused", "blocked", "trusted")
 
 
 class UsageError(Exception):
@@ -175,7 +176,7 @@ def policy(arguments: argparse.Namespace) -> None:
     if changes and arguments.name is None:
         raise UsageError("which host or site? `gossamer policy D HOST --pause`, or `--site` for a whole site")
     if arguments.clear:
-        changes = dict.fromkeys(("delay_s", "max_pages", "priority")) | {"paused": False, "blocked": False} | changes
+        changes = msgspec.structs.asdict(NONE) | changes
     if changes:
         try:
             steering.set_policy(folder, arguments.name, changes, is_site=arguments.site)
@@ -378,6 +379,8 @@ def _steering_verbs(verbs: Any) -> None:
         ("--resume", "paused", False, "go on"),
         ("--block", "blocked", True, "ask nothing more, and refuse what is queued"),
         ("--unblock", "blocked", False, "let it in again"),
+        ("--trust", "trusted", True, "what looks like a trap there is none"),
+        ("--distrust", "trusted", False, "look for traps there again"),
     ):
         verb.add_argument(flag, dest=key, action="store_const", const=value, help=text)
     verb.add_argument("--clear", action="store_true", help="forget what was set")

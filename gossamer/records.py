@@ -28,6 +28,7 @@ class Reason(StrEnum):
     SCOPE = "scope"
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
+    MEDIA_TYPE = "media_type"
     NOFOLLOW = "nofollow"
     MAX_DEPTH = "max_depth"
     URL_TOO_LONG = "url_too_long"
@@ -35,6 +36,8 @@ class Reason(StrEnum):
     TRAP_REPEATED_PATH = "trap_repeated_path"
     TRAP_PARAMETERS = "trap_parameters"
     TRAP_CALENDAR = "trap_calendar"
+    TRAP_PATTERN = "trap_pattern"
+    TRAP_HOST = "trap_host"
     TOO_MANY_REDIRECTS = "too_many_redirects"
     QUEUE_FULL = "queue_full"
     # Refused when its turn came.
@@ -95,6 +98,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     depth: int = 0  # links away from a seed
     chain: tuple[Url, ...] = ()  # the redirects that led here since the last page
     lastmod: str | None = None  # as a sitemap gave it
+    position: str = ""  # on its page: main, navigation or footer; empty: not known
+    context: float = 1.0  # in [0, 1]: what all of this makes it worth (process/context.py)
 
 
 def header_in(head: bytes, name: str) -> str | None:
@@ -241,14 +246,26 @@ class Page(msgspec.Struct, frozen=True):
     canonical: Url | None = None
     noindex: bool = False
     nofollow: bool = False
+    noarchive: bool = False
+    main_text: str = ""  # without navigation, footers and the like
+    language: str = ""  # ISO 639-1; empty: too little text to tell
+    description: str = ""
+    headings: list[str] = []
+    alternates: list[tuple[str, Url]] = []  # the same in other languages: hreflang and URL
+    width: int = 0  # of a picture
+    height: int = 0
+    simhash: int = 0  # of the title and the main text
+    words: int = 0  # that the SimHash was made of; of a few words it tells nothing
+    fault: str = ""  # why nothing could be read
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
     """Is this content new? Judged against the pages of *other* URLs only."""
 
-    kind: str = "original"  # original | same | unchanged
+    kind: str = "original"  # original | same | near | unchanged
     of: Url | None = None  # the URL whose content this is
     at: float | None = None  # when that was fetched
+    distance: int = 0  # bits by which the SimHashes differ, where it is near
 
     @property
     def is_original(self) -> bool:
@@ -264,6 +281,7 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     content_hash: str
     url: Url
     fetched_at: float
+    simhash: int | None = None  # None: too little text to be compared
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -348,3 +366,4 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     links: int = 0
     noindex: bool = False
     validators: Validators | None = None
+    context: int = 100  # of the link that led here, in hundredths

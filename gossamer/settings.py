@@ -83,6 +83,10 @@ Contact = Annotated[
         extra={"wanted": "a mail address or an http(s) URL"},
     ),
 ]
+MediaType = Annotated[
+    str,
+    Meta(pattern=r"\A[a-z0-9.+-]+/(\*|[a-z0-9.+-]+)\Z", extra={"wanted": "a media type such as text/html or text/*"}),
+]
 Scheme = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9+.-]*\Z", extra={"wanted": "a URL scheme in small letters"})]
 # RFC 9309, section 2.2.1: the names that a robots.txt can address.
 Product = Annotated[str, Meta(pattern=r"\A[A-Za-z_-]+\Z", extra={"wanted": "letters, - and _ only"})]
@@ -108,6 +112,12 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     scope: Annotated[Literal["host", "site", "any"], about("how far from the seeds links lead")] = "host"
     include: Annotated[tuple[Pattern, ...], about("only URLs where one of these is found; []: all")] = ()
     exclude: Annotated[tuple[Pattern, ...], about("no URLs where one of these is found")] = ()
+    prefixes: Annotated[tuple[str, ...], about("only URLs that begin with one of these; []: all")] = ()
+    hosts_excluded: Annotated[tuple[str, ...], about("hosts, and all names below them, that are left out")] = ()
+    media_types: Annotated[tuple[MediaType, ...], about("only these, such as text/*; []: all")] = ()
+    ascend: Annotated[bool, about("of /a/b/c.html also ask for /a/b/, /a/ and /")] = False
+    parameters_dropped: Annotated[tuple[str, ...], about("further query parameters that mean nothing; utm_*")] = ()
+    parameters_kept: Annotated[tuple[str, ...], about("of those usually dropped: they mean something here")] = ()
     max_pages: Annotated[Count | None, about("the crawl ends after so many pages")] = None
     max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
     max_time_s: Annotated[CrawlTime | None, about("the crawl ends after so long")] = None
@@ -186,6 +196,27 @@ class RobotsSettings(Struct, frozen=True, kw_only=True):
     retry_s: Annotated[tuple[Wait, ...], about("waits while it has no answer, until given up")] = RETRIES_S
 
 
+class ProcessSettings(Struct, frozen=True, kw_only=True):
+    """What is made of a body, and what that may cost."""
+
+    links_from: Annotated[tuple[Literal["images", "scripts"], ...], about("follow also these parts of a page")] = ()
+    aside_bytes: Annotated[Bytes, about("a larger page is read in a process of its own", ge=KIB, le=GIB)] = MIB
+    time_s_max: Annotated[Seconds, about("longest time to read a page there", ge=0.1, le=HOUR_S)] = 20.0
+    memory_bytes_max: Annotated[Bytes, about("most memory to read a page there", ge=64 * MIB, le=64 * GIB)] = GIB
+    shingle_words: Annotated[int, about("words in a row that a SimHash is made of", ge=1, le=10)] = 3
+    near_bits: Annotated[int, about("SimHashes that differ in no more are near; 0: only the same", ge=0, le=4)] = 3
+    near_words_min: Annotated[int, about("a text with fewer words has no near copies", ge=1, le=10**6)] = 40
+
+
+class ContextSettings(Struct, frozen=True, kw_only=True):
+    """What a link is worth by where it stands and what it says; the weights add up as docs/processing.md shows."""
+
+    position_weight: Annotated[float, about("of its place: main text, navigation, footer", ge=0, le=1)] = 0.4
+    anchor_weight: Annotated[float, about("of an anchor text that says something", ge=0, le=1)] = 0.3
+    relation_weight: Annotated[float, about("of what its rel says", ge=0, le=1)] = 0.2
+    site_weight: Annotated[float, about("of leading to another site", ge=0, le=1)] = 0.1
+
+
 class TrapsSettings(Struct, frozen=True, kw_only=True):
     """Where a URL stops looking like one that a person would make."""
 
@@ -193,6 +224,9 @@ class TrapsSettings(Struct, frozen=True, kw_only=True):
     url_bytes_max: Annotated[Bytes, about("longest URL", ge=32, le=64 * KIB)] = 2048
     parameters_max: Annotated[int, about("most parameters in a query", ge=0, le=1000)] = 8
     repeats_max: Annotated[int, about("most times that one part is in a path", ge=1, le=1000)] = 2
+    pattern_pages: Annotated[int, about("pages of one pattern of URLs that are free", ge=1, le=10**9)] = 30
+    pattern_gain: Annotated[int, about("further ones for each that is not like the others", ge=0, le=10**6)] = 10
+    host_pages: Annotated[int, about("pages of a host for each link from another site", ge=1, le=10**9)] = 1000
 
 
 class DnsSettings(Struct, frozen=True, kw_only=True):
@@ -223,6 +257,8 @@ class Tree(Struct, frozen=True, kw_only=True):
     fetch: FetchSettings = FetchSettings()
     frontier: FrontierSettings = FrontierSettings()
     robots: RobotsSettings = RobotsSettings()
+    process: ProcessSettings = ProcessSettings()
+    context: ContextSettings = ContextSettings()
     traps: TrapsSettings = TrapsSettings()
     dns: DnsSettings = DnsSettings()
     archive: ArchiveSettings = ArchiveSettings()

@@ -24,6 +24,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     priority: Annotated[float, Meta(ge=0, le=1)] | None = None  # instead of the host's authority, in [0, 1]
     paused: bool = False  # nothing is asked, everything stays queued
     blocked: bool = False  # nothing is asked, what is queued is refused
+    trusted: bool = False  # what looks like a trap here is none
 
 
 NONE = Policy()
@@ -46,6 +47,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             priority=own.priority if own.priority is not None else sites.priority,
             paused=own.paused or sites.paused,
             blocked=own.blocked or sites.blocked,
+            trusted=own.trusted or sites.trusted,
         )
 
     def site_pages_max(self, site: str) -> int | None:
