@@ -23,12 +23,19 @@ class Budgets:
         self._front = front
         self._limits = limits
 
+    @property
+    def _has_any(self) -> bool:
+        """Most crawls have no budgets and no policies, and this is asked at every turn."""
+        return bool(self._limits.host_pages_max or self._limits.site_pages_max or self._front.policies)
+
     def refusal(self, host: Host, site: Callable[[str], Site]) -> Reason | None:
         """Why no more of the host's pages may be asked for."""
-        if self._front.policies.of(host).blocked:
-            return Reason.BLOCKED
         if host.failures >= self._limits.host_failures_max:
             return Reason.HOST_DOWN
+        if not self._has_any:
+            return None
+        if self._front.policies.of(host).blocked:
+            return Reason.BLOCKED
         most = self._host_pages_max(host)
         if most is not None and host.pages >= most:
             return Reason.HOST_BUDGET
@@ -43,6 +50,8 @@ class Budgets:
 
     def is_held(self, back: Back, site: Callable[[str], Site]) -> bool:
         """What is in flight may use up the budget: wait and see."""
+        if not self._has_any:
+            return False
         host = back.host
         most = self._host_pages_max(host)
         if most is not None and host.pages < most <= host.pages + back.out:

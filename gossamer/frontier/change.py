@@ -10,6 +10,7 @@ import msgspec
 
 from gossamer.frontier.back import Back
 from gossamer.frontier.front import Front
+from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
@@ -22,9 +23,17 @@ from gossamer.url.site import host_of, site_of
 
 class Change:
     def __init__(
-        self, store: Store, front: Front, seen: Seen, meta: Meta, settings: FrontierSettings, now: float
+        self,
+        store: Store,
+        front: Front,
+        seen: Seen,
+        leases: Leases,
+        meta: Meta,
+        settings: FrontierSettings,
+        now: float,
     ) -> None:
         self._store = store
+        self._leases = leases
         self._ledger = Ledger(store)
         self._front = front
         self._seen = seen
@@ -107,7 +116,7 @@ class Change:
         if worst is None or worst[0] in self._dropped or worst[0] < queue_key(host_key, wanted, 0):
             return False
         entry, key = worst
-        if self._store.get("leases", key) is not None:
+        if key in self._leases:
             return False
         known = self.known.get(key) or self._ledger.known(key)
         assert known is not None, f"queued but unknown: {key.hex()}"

@@ -43,7 +43,6 @@ from gossamer.frontier.steps import Step, after, next_step
 from gossamer.frontier.store import BATCH_MAX
 from gossamer.frontier.tables import (
     HOST_KEY_BYTES,
-    LeaseNote,
     Totals,
     booking_key,
     due_key,
@@ -154,7 +153,10 @@ class Frontier:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def state(self, url: Url) -> Known | None:
-        return self._ledger.state(url)
+        known = self._ledger.known(key := url_key(url))
+        if known is not None and key in self._leases:
+            return msgspec.structs.replace(known, state=State.IN_FLIGHT)
+        return known
 
     def host(self, name: str) -> Host | None:
         return self._front.host(host_key(name))
@@ -167,7 +169,8 @@ class Frontier:
         self._front.policies = policies
 
     def _change(self) -> Change:
-        return Change(self._store, self._front, self._seen, self._meta, self._limits, self._clock.now())
+        now = self._clock.now()
+        return Change(self._store, self._front, self._seen, self._leases, self._meta, self._limits, now)
 
     # ---- add ---------------------------------------------------------------------------------------------
 
@@ -193,14 +196,14 @@ class Frontier:
         self._fill_places(change)
         for back in self._front.booked():
             if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
-                self._admit_booking(change, back, now)
+                self._admit_booking(change, back)
         picked: list[tuple[Back, Entry]] = []
         while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
             policy = self._front.policies.of(back.host)
             if policy.paused or self._budgets.is_held(back, change.site):
                 self._front.turns.put(key, now + PAUSE_S)
-            elif self._admit_booking(change, back, now):
+            elif self._admit_booking(change, back):
                 pass
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
@@ -215,13 +218,13 @@ class Frontier:
         change.write(sync=False)
         return leases
 
-    def _admit_booking(self, change: Change, back: Back, now: float) -> bool:
+    def _admit_booking(self, change: Change, back: Back) -> bool:
         """Whether the turn goes to somebody who booked it: no lease, and given also where none may be had."""
         if not back.admit_booking():
             return False
         self._front.turns.remove(back.key)
         change.host(back.key, back.host.name)
-        change.batch.put("leases", booking_key(back.key), encode(LeaseNote(b"", 0, now)))
+        change.batch.put("leases", booking_key(back.key), b"")
         return True
 
     def _next_entry(self, change: Change, back: Back) -> Entry | None:
@@ -240,21 +243,19 @@ class Frontier:
         return None
 
     def _hand_out(self, change: Change, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
+        if not picked:
+            return []
+        self._meta.turn += 1
+        turn, expires_at = self._meta.turn, now + self._limits.lease_s
         found = self._ledger.known_among([entry[1] for _, entry in picked])
-        leases = []
+        together = []
         for back, entry in picked:
             known = found[entry[1]]
-            lease = Lease(
-                link=Link(known.url, source=known.source, depth=known.depth, chain=known.chain),
-                host=back.host.name,
-                expires_at=now + self._limits.lease_s,
-                attempt=known.attempts + 1,
-                key=entry[1],
-                validators=known.validators,
-            )
-            self._leases.give(change.batch, Held(lease, entry, known))
-            leases.append(lease)
-        return leases
+            link = Link(known.url, source=known.source, depth=known.depth, chain=known.chain)
+            lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
+            together.append(Held(lease, entry, known, turn))
+        self._leases.give(change.batch, turn, together, expires_at)
+        return [held.lease for held in together]
 
     def _wake(self, change: Change, now: float) -> None:
         """Queue again what waited for another try, and list hosts again that rested, once their moment has come."""

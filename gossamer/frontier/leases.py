@@ -1,8 +1,10 @@
 """Leases: which URL is handed out, and until when.
 
-Invariant: a URL that is handed out is in `leases` on disk before anybody fetches it, and its queue entry is still in
-place. Expiry rather than heartbeats: leases run out in the order they were given, so the oldest is looked at, and
-a holder that died needs no farewell.
+Invariant: a URL that is handed out is in `leases` on disk before anybody fetches it, and its queue entry stays in
+place until it is finished. URLs handed out together share one note, which goes when the last of them has ended: a
+note for each would be two of the five entries that a page costs, and a tenth of the time. Expiry rather than
+heartbeats: leases run out in the order they were given, so the oldest is looked at, and a holder that died
+needs no farewell.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterator
 import msgspec
 
 from gossamer.frontier.back import Entry
-from gossamer.frontier.tables import LeaseNote, encode
+from gossamer.frontier.tables import LeaseNote, encode, lease_key
 from gossamer.interfaces import Batch
 from gossamer.records import Known, Lease
 
@@ -23,21 +25,28 @@ class Held(msgspec.Struct):
     lease: Lease
     entry: Entry
     known: Known
+    turn: int  # of its note
 
 
 class Leases:
     def __init__(self) -> None:
         self._held: dict[bytes, Held] = {}
         self._running: dict[bytes, float] = {}  # until when; in the order in which they run out
+        self._open: dict[int, int] = {}  # how many of each note have not ended
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def give(self, batch: Batch, held: Held) -> None:
-        key = held.entry[1]
-        self._held[key] = held
-        self._running[key] = held.lease.expires_at
-        batch.put("leases", key, encode(LeaseNote(held.entry[0], held.lease.attempt, held.lease.expires_at)))
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._held
+
+    def give(self, batch: Batch, turn: int, together: list[Held], expires_at: float) -> None:
+        for held in together:
+            key = held.entry[1]
+            self._held[key] = held
+            self._running[key] = expires_at
+        self._open[turn] = len(together)
+        batch.put("leases", lease_key(turn), encode(LeaseNote([held.entry for held in together], expires_at)))
 
     def of(self, key: bytes, lease: Lease) -> Held | None:
         """What is held under this very lease; None: it ran out, and may have been given to another."""
@@ -49,9 +58,13 @@ class Leases:
         self._running.pop(key, None)
 
     def end(self, batch: Batch, key: bytes) -> Held:
-        batch.delete("leases", key)
         self._running.pop(key, None)
-        return self._held.pop(key)
+        held = self._held.pop(key)
+        self._open[held.turn] -= 1
+        if self._open[held.turn] == 0:
+            del self._open[held.turn]
+            batch.delete("leases", lease_key(held.turn))
+        return held
 
     def expired(self, now: float) -> Iterator[bytes]:
         """Keys whose lease has run out; the caller ends each before it asks for the next."""

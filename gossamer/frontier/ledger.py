@@ -11,11 +11,13 @@ from collections.abc import Iterator
 import msgspec
 
 from gossamer.frontier.tables import (
+    URL_KEY_BYTES,
     Meta,
     Site,
     decode_host,
     decode_known,
     decode_meta,
+    decode_note,
     decode_robots,
     decode_site,
     url_key,
@@ -56,7 +58,7 @@ class Ledger:
         """All that is known of a URL; None: it was never accepted."""
         key = url_key(url)
         known = self.known(key)
-        if known is not None and known.state is State.QUEUED and self._store.get("leases", key) is not None:
+        if known is not None and known.state is State.QUEUED and key in self._in_flight():
             return msgspec.structs.replace(known, state=State.IN_FLIGHT)
         return known
 
@@ -75,4 +77,9 @@ class Ledger:
             yield known
 
     def in_flight(self) -> int:
-        return sum(1 for _ in self._store.scan("leases"))
+        return sum(1 for _ in self._in_flight())
+
+    def _in_flight(self) -> Iterator[bytes]:
+        for turn, note in self._store.scan("leases"):
+            if len(turn) != URL_KEY_BYTES:  # else it is a booked turn
+                yield from (key for entry, key in decode_note(note).entries if self._store.get("queue", entry))

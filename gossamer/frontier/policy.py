@@ -34,9 +34,12 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: dict[str, Policy] = {}
     sites: dict[str, Policy] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self.hosts or self.sites)
+
     def of(self, host: Host) -> Policy:
         """What holds for a host: its own policy, and its site's for what that leaves open."""
-        if not (self.hosts or self.sites):
+        if not self:
             return NONE
         own, sites = self.hosts.get(host.name), self.sites.get(host.site)
         if own is None or sites is None:

@@ -11,7 +11,7 @@ import msgspec
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.tables import booking_key, decode_note
+from gossamer.frontier.tables import HOST_KEY_BYTES, URL_KEY_BYTES, decode_note
 from gossamer.interfaces import Store
 from gossamer.records import Known, Reason, State, Url
 from gossamer.url.site import host_of
@@ -20,18 +20,26 @@ from gossamer.url.site import host_of
 def recover(
     store: Store, ledger: Ledger, change: Change, culprit: Url | None, kills_max: int, delay_s: float
 ) -> None:
-    for key, value in store.scan("leases"):
-        stored = ledger.host(key[:8])
-        if stored is not None:
-            host = change.host(key, stored.name)
-            host.ready_at = max(host.ready_at, change.now + max(host.delay_s, delay_s))
-        change.batch.delete("leases", key)
-        if key == booking_key(key[:8]):
+    for turn, value in store.scan("leases"):
+        change.batch.delete("leases", turn)
+        if len(turn) == URL_KEY_BYTES:  # a booked turn
+            _start_delay(ledger, change, turn[:HOST_KEY_BYTES], delay_s)
             continue
-        known = ledger.known(key)
-        assert known is not None, f"in flight but unknown: {key.hex()}"
-        if known.url == culprit:
-            _hold_to_account(change, key, known, decode_note(value).queue_key, kills_max)
+        for entry, key in decode_note(value).entries:
+            if store.get("queue", entry) is None:
+                continue  # finished
+            _start_delay(ledger, change, key[:HOST_KEY_BYTES], delay_s)
+            known = ledger.known(key)
+            assert known is not None, f"in flight but unknown: {key.hex()}"
+            if known.url == culprit:
+                _hold_to_account(change, key, known, entry, kills_max)
+
+
+def _start_delay(ledger: Ledger, change: Change, key: bytes, delay_s: float) -> None:
+    stored = ledger.host(key)
+    if stored is not None:
+        host = change.host(key, stored.name)
+        host.ready_at = max(host.ready_at, change.now + max(host.delay_s, delay_s))
 
 
 def _hold_to_account(change: Change, key: bytes, known: Known, entry: bytes, kills_max: int) -> None:

@@ -139,6 +139,7 @@ def _options() -> Options:
     options.set_compression_type(DBCompressionType.lz4())
     options.set_keep_log_file_num(2)
     options.set_max_open_files(256)
+    options.set_allow_concurrent_memtable_write(False)
     options.set_compaction_readahead_size(256 * KIB)  # for each file; with 2 MiB, memory grows with the store
     # What is asked for is mostly there, because seen.py knows what is new: filters need not cover the last level.
     options.set_optimize_filters_for_hits(True)

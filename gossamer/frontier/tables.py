@@ -5,7 +5,8 @@
     hosts       host key                 -> Host         clocks and counters of every host ever met
     sites       site                     -> Site         counters of every site ever met
     front       level, turn              -> host key     hosts with something queued: best level first, then oldest
-    leases      URL key                  -> LeaseNote    handed out; the queue entry stays until the lease is finished
+    leases      turn                     -> LeaseNote    URLs handed out together, until the last of them is finished
+                host key and zeros       -> nothing      a turn given away for something else than a page
     due         moment in ms, key        -> nothing      URLs that wait for another try, and hosts that rest
     quarantine  URL key                  -> nothing      URLs that killed their workers
     robots      origin                   -> RobotsCopy
@@ -35,10 +36,9 @@ URL_KEY_BYTES = 20
 
 
 class LeaseNote(msgspec.Struct, frozen=True, array_like=True):
-    """What has to survive a crash about a URL that is in flight."""
+    """What has to survive a crash about URLs in flight. Those whose queue entry is gone are finished."""
 
-    queue_key: bytes
-    attempt: int
+    entries: list[tuple[bytes, bytes]]  # queue key, URL key
     expires_at: float
 
 
@@ -100,6 +100,10 @@ def url_key(url: Url) -> bytes:
 def booking_key(host: bytes) -> bytes:
     """Stands in `leases` for a turn that was given away for something else than a page."""
     return host + bytes(URL_KEY_BYTES - HOST_KEY_BYTES)
+
+
+def lease_key(turn: int) -> bytes:
+    return turn.to_bytes(8, "big")
 
 
 def queue_key(host: bytes, rank: int, turn: int) -> bytes:
