@@ -28,7 +28,7 @@ from gossamer.clock import RealClock
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
-from gossamer.records import Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
+from gossamer.records import Claim, Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
 from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.worker import steady_memory
 
@@ -114,7 +114,7 @@ def outcome_of(lease: Lease) -> Outcome:
     now = time.time()
     exchange = Exchange(b"GET / HTTP/1.1", b"HTTP/1.1 200 OK\r\n", 200, "192.0.2.1", now - 1, now - 1, 0.0)
     page = Page(lease.url, "text/html", "A title of ordinary length, as pages have it")
-    return Outcome(lease, Fetched(exchange, b"body"), page, content_hash=os.urandom(32).hex())
+    return Outcome(lease, Fetched(exchange, b"body"), page, claim=Claim(os.urandom(32).hex(), lease.url, now - 1))
 
 
 def crawl_like_links(hosts: int, chance: random.Random) -> Iterator[Link]:

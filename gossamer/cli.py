@@ -26,8 +26,10 @@ from gossamer.config import ConfigError
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.policy import NONE
 from gossamer.frontier.store import StoreDamaged
+from gossamer.process.near import OtherIndex
 from gossamer.records import Url
-from gossamer.url.canonical import canonicalize, crawl_schemes
+from gossamer.url.canonical import canonicalize, choose_for
+from gossamer.url.filters import Filters
 from gossamer.url.site import host_of
 
 T = TypeVar("T")
@@ -52,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
         return int(arguments.verb(arguments) or 0)
     except (UsageError, ConfigError) as fault:
         return _complain(fault, 2)
-    except (FolderError, StoreDamaged, ArchiveDamaged) as fault:
+    except (FolderError, StoreDamaged, ArchiveDamaged, OtherIndex) as fault:
         return _complain(fault, 1)
     except OSError as fault:
         if isinstance(fault, BrokenPipeError):  # `gossamer pages D | head`
@@ -83,12 +85,14 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
 def crawl(arguments: argparse.Namespace) -> int:
     from gossamer.control.summary import summary_text  # noqa: PLC0415 - other verbs start faster without
     from gossamer.fetch.protocols import makers  # noqa: PLC0415
+    from gossamer.process.media_types import load_own  # noqa: PLC0415
     from gossamer.supervisor import run_crawl  # noqa: PLC0415
 
     path = Path(arguments.dir) if arguments.dir else None
     configuration = config.load(path, arguments.config, _flags(arguments))
     makers(configuration.tree.fetch.schemes)  # found out now, and not by each worker
-    crawl_schemes(configuration.tree.fetch.schemes)
+    load_own()
+    _choose_urls(configuration.tree)
     seeds = [_seed(text) for text in [*arguments.urls, *_lines(arguments.file)]]
     if path is None:
         path = _default_dir(seeds)
@@ -161,7 +165,7 @@ def robots(arguments: argparse.Namespace) -> None:
     if path is not None:
         CrawlFolder(path).must_be_crawl()
     tree = config.load(path, arguments.config, _flags(arguments)).tree
-    crawl_schemes(tree.fetch.schemes)
+    _choose_urls(tree)
     url = _seed(arguments.url)
     facts = report.stored(path, url) if path is not None else in_loop(report.asked_now(url, tree))
     print(json.dumps(facts) if arguments.json else report.text_of(facts))
@@ -234,6 +238,15 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 
 # ---- reading the call ------------------------------------------------------------------------------------
+
+
+def _choose_urls(tree: settings.Tree) -> None:
+    """What a URL is to this crawl. A filter that means nothing is found out now, and not by each worker."""
+    choose_for(tree)
+    try:
+        Filters((), prefixes=tree.crawl.prefixes, hosts_excluded=tree.crawl.hosts_excluded)
+    except ValueError as fault:
+        raise ConfigError(f"crawl: {fault}") from None
 
 
 def _seed(text: str) -> Url:

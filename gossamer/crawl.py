@@ -20,12 +20,15 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
 from gossamer.clock import Clock
 from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor
 from gossamer.records import (
+    SITEMAP,
     Claim,
     Failed,
     Fetched,
@@ -39,6 +42,7 @@ from gossamer.records import (
     RobotsRead,
     Verdict,
 )
+from gossamer.url.site import ascending
 
 NO_ROOM_S = 1.0  # between two tries to save while the disk is full
 NO_TURN_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
@@ -67,6 +71,8 @@ class Crawl:
         *,
         in_flight_max: int,
         commit_s: float,
+        near_words_min: int = 1,
+        ascend: bool = False,
         pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
         reached: Callable[[str], None] = lambda point: None,
@@ -80,6 +86,8 @@ class Crawl:
         self.clock = clock
         self.in_flight_max = in_flight_max
         self.commit_s = commit_s
+        self.near_words_min = near_words_min
+        self.ascend = ascend
         self.pages_left = pages_left
         self.watch = watch
         self.reached = reached
@@ -98,13 +106,12 @@ class Crawl:
             return Outcome(lease, result)
         if result.is_not_modified:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
-        partition.frontier.processing(lease)  # should it take us down with it, this is the one to blame
-        page = await self.processor.process(lease.url, result)
-        partition.frontier.processed()
-        claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at)
+        page = await self.processor.process(lease.url, result, partial(blamed, partition.frontier, lease))
+        simhash = page.simhash if page.words >= self.near_words_min else None
+        claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at, simhash)
         # Judged against other URLs only: a page repeated after a crash must still send its links.
         verdict = await self.duplicates.judge(claim)
-        return Outcome(lease, result, page, verdict, claim.content_hash)
+        return Outcome(lease, result, page, verdict, claim)
 
     async def commit(self) -> None:
         # Save, then send links, then finish: a crash in between repeats a page, never loses one.
@@ -118,7 +125,7 @@ class Crawl:
         self.reached("before_save")
         places = await asyncio.gather(*(self._save(partition, outcomes) for partition, outcomes in shares))
         self.reached("after_save")
-        await self.bus.send(link for _, outcome in finished for link in links_of(outcome))
+        await self.bus.send(link for _, outcome in finished for link in links_of(outcome, ascend=self.ascend))
         self.reached("after_send")
         for (partition, outcomes), where in zip(shares, places, strict=True):
             pages_before = partition.frontier.pages
@@ -238,19 +245,30 @@ class Crawl:
                 return places
 
 
-def links_of(outcome: Outcome) -> list[Link]:
+@contextmanager
+def blamed(frontier: Frontier, lease: Lease) -> Iterator[None]:
+    """Should the page take us down with it, this is the one to blame: by an exception too, so it stays noted then."""
+    frontier.processing(lease)
+    yield
+    frontier.processed()
+
+
+def links_of(outcome: Outcome, *, ascend: bool = False) -> list[Link]:
     """What an outcome gives the frontier: a page's links, where a redirect leads, or what robots.txt names."""
     came_by = outcome.lease.link
     match outcome.result:
         case Moved(target=target):
-            return [Link(target, source=came_by.url, depth=came_by.depth, chain=(*came_by.chain, came_by.url))]
+            chain = (*came_by.chain, came_by.url)
+            return [Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, context=came_by.context)]
         case RobotsRead(robots=robots, sitemaps=sitemaps):
             # As near as a seed: what they list is as near as what the home page links to.
-            return [Link(url, rel="sitemap", source=f"{robots.origin}/robots.txt") for url in sitemaps]
-        case Fetched() if outcome.page and outcome.verdict.is_original and not outcome.page.nofollow:
-            depth = came_by.depth + 1
-            return [
-                Link(link.url, link.anchor, link.rel, came_by.url, depth, lastmod=link.lastmod)
+            return [Link(url, rel=SITEMAP, source=f"{robots.origin}/robots.txt") for url in sitemaps]
+        # A near copy may lead elsewhere than its original: its text is nearly the same, its links need not be.
+        case Fetched() if outcome.page and outcome.verdict.kind != "same" and not outcome.page.nofollow:
+            source, depth = came_by.url, came_by.depth + 1
+            links = [
+                Link(link.url, link.anchor, link.rel, source, depth, (), link.lastmod, link.position, link.context)
                 for link in outcome.page.links
             ]
+            return links + [Link(url, source=source, depth=depth) for url in ascending(source)] if ascend else links
     return []

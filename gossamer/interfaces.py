@@ -7,7 +7,7 @@ place that names the classes behind them. One machine and a hundred differ in `B
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from gossamer.records import (
     Validators,
     Verdict,
 )
+from gossamer.url.media_types import MediaTypes
 
 Process = Callable[[bytes, Url, str | None], Page]
 """A processor of one media type: body, URL, declared content type. The table of them is in process/processor.py."""
@@ -94,7 +95,12 @@ class Module(Protocol):
     """What fetches the URLs of one scheme (fetch/protocols.py): asks once, and makes a value of whatever comes."""
 
     async def fetch(
-        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
     ) -> Answer: ...
 
 
@@ -108,8 +114,13 @@ class Resolver(Protocol):
     def worked(self, host: str) -> None: ...
 
 
+Watched = Callable[[], AbstractContextManager[None]]
+
+
 class Processor(Protocol):
-    async def process(self, url: Url, fetched: Fetched) -> Page: ...
+    """`watched` is entered while a body is read in this very process: should that kill us, this page is to blame."""
+
+    async def process(self, url: Url, fetched: Fetched, watched: Watched = nullcontext) -> Page: ...
 
 
 class Duplicates(Protocol):
@@ -176,4 +187,5 @@ __all__ = [
     "SharedState",
     "Store",
     "TurnOf",
+    "Watched",
 ]

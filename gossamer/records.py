@@ -88,6 +88,9 @@ class State(StrEnum):
     QUARANTINED = "quarantined"
 
 
+SITEMAP = "sitemap"  # rel of a link to a sitemap
+
+
 class Link(msgspec.Struct, frozen=True, gc=False):
     """A reason to visit a URL: a seed, a link on a page, a redirect, an entry of a sitemap."""
 
@@ -148,7 +151,7 @@ class Exchange(msgspec.Struct, frozen=True):
             return float(value)
         try:
             return max(0.0, parsedate_to_datetime(value).timestamp() - self.ended_at)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None  # neither: as good as nothing
 
 
@@ -254,7 +257,7 @@ class Page(msgspec.Struct, frozen=True):
     alternates: list[tuple[str, Url]] = []  # the same in other languages: hreflang and URL
     width: int = 0  # of a picture
     height: int = 0
-    simhash: int = 0  # of the title and the main text
+    simhash: int = 0  # of the main text
     words: int = 0  # that the SimHash was made of; of a few words it tells nothing
     fault: str = ""  # why nothing could be read
 
@@ -337,7 +340,11 @@ class Outcome(msgspec.Struct, frozen=True):
     result: Result
     page: Page | None = None
     verdict: Verdict = ORIGINAL
-    content_hash: str = ""
+    claim: Claim | None = None  # to its content
+
+    @property
+    def content_hash(self) -> str:
+        return self.claim.content_hash if self.claim else ""
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -367,3 +374,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     noindex: bool = False
     validators: Validators | None = None
     context: int = 100  # of the link that led here, in hundredths
+    simhash: int = 0  # of the text, 0 where there was none
+    language: str = ""
+    noarchive: bool = False
+    is_sitemap: bool = False  # found as one, in robots.txt or in another

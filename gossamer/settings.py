@@ -209,7 +209,7 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
 
 
 class ContextSettings(Struct, frozen=True, kw_only=True):
-    """What a link is worth by where it stands and what it says; the weights add up as docs/processing.md shows."""
+    """What a link is worth by where it stands and what it says; docs/urls.md has the table."""
 
     position_weight: Annotated[float, about("of its place: main text, navigation, footer", ge=0, le=1)] = 0.4
     anchor_weight: Annotated[float, about("of an anchor text that says something", ge=0, le=1)] = 0.3

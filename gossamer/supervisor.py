@@ -27,6 +27,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -101,10 +102,12 @@ class Supervisor:
 
     async def run(self) -> Ending:
         config = self.config
-        fingerprints = RocksStore(self.folder.fingerprints, duplicates.TABLES)
-        try:
-            pace = Pace(self.clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
-            shared = LocalShared(Duplicates(fingerprints), pace)
+        pace = Pace(self.clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
+        with (
+            closing(RocksStore(self.folder.fingerprints, duplicates.TABLES)) as fingerprints,
+            closing(Duplicates(fingerprints, config.process.near_bits, config.process.shingle_words)) as claims,
+        ):
+            shared = LocalShared(claims, pace)
             async with (
                 asyncio.TaskGroup() as tasks,
                 Crew(self.folder, config, shared, tasks, self.terminal.say) as self._crew,
@@ -119,8 +122,6 @@ class Supervisor:
                 finally:
                     stop.forget()
                     showing.cancel()
-        finally:
-            fingerprints.close()
         totals = total(self._crew.totals.values())
         before = self._at_start or totals
         pages, bytes_ = totals.pages - before.pages, totals.bytes - before.bytes

@@ -49,7 +49,7 @@ from gossamer.frontier.tables import TABLES
 from gossamer.process.processor import Processor
 from gossamer.records import Link, RobotsCopy, Url
 from gossamer.settings import CrawlSettings, Tree
-from gossamer.url.canonical import crawl_schemes
+from gossamer.url.canonical import choose_for
 from gossamer.url.filters import Filters
 
 LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
@@ -81,6 +81,7 @@ class Worker:
     async def __aenter__(self) -> Worker:
         config, clock = self.config, self.clock
         agent, partitions = config.crawl.user_agent_token, config.crawl.partitions
+        choose_for(config)
         self._door = door_of(self.seeds, config, clock)
         self._exit.callback(self._close_partitions)
 
@@ -102,17 +103,29 @@ class Worker:
         )
         self._exit.push_async_callback(transfers.close)
         modules = protocols(config.fetch.schemes, transfers, identity(config.crawl))
-        crawl_schemes(config.fetch.schemes)
-        fetcher = Fetcher(modules, RobotsCache(self._robots), self.turns.of, clock, config.robots, agent)
+        fetcher = Fetcher(
+            modules, RobotsCache(self._robots), self.turns.of, clock, config.robots, agent, config.crawl.media_types
+        )
+        processor = Processor(
+            agent,
+            config.process,
+            config.context,
+            schemes=config.fetch.schemes,
+            parameters_dropped=config.crawl.parameters_dropped,
+            parameters_kept=config.crawl.parameters_kept,
+        )
+        self._exit.push_async_callback(processor.close)
         self.crawl = Crawl(
             (),
             fetcher,
-            Processor(agent=agent),
+            processor,
             self.shared,
             self.bus,
             clock,
             in_flight_max=config.fetch.in_flight_max,
             commit_s=config.crawl.commit_s,
+            near_words_min=config.process.near_words_min,
+            ascend=config.crawl.ascend,
             pages_left=None if config.crawl.max_pages is None else 0,
             watch=self._recent.watch,
             reached=self._kill_point,
@@ -163,7 +176,8 @@ class Worker:
         opened = self._open_partitions[number] = ExitStack()
         store = await self._open_store(number)
         opened.callback(store.close)
-        frontier = Frontier(store, self.clock, self._door, config.frontier, config.politeness)
+        door = self._door
+        frontier = Frontier(store, self.clock, door, config.frontier, config.politeness, config.traps, door.is_home)
         frontier.obey(self._policies)
         opened.callback(frontier.close)
         about = {
@@ -292,6 +306,9 @@ def door_of(seeds: Iterable[Url], config: Tree, clock: Clock) -> Filters:
         scope=crawl.scope,
         include=crawl.include,
         exclude=crawl.exclude,
+        prefixes=crawl.prefixes,
+        hosts_excluded=crawl.hosts_excluded,
+        media_types=crawl.media_types,
         max_depth=crawl.max_depth,
         traps=config.traps,
         clock=clock,

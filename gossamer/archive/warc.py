@@ -63,6 +63,7 @@ PAGES_AT_ONCE = 8  # about 2 ms of encoding before the event loop may do somethi
 
 FORMAT = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
+NEAR = "urn:gossamer:revisit:near-duplicate"  # the standard knows identical payloads only
 
 FILE_NAME = re.compile(r"([0-9]{3,})-([0-9]{5,})\.warc\.gz")
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] [0-9]{3}( .{0,200})?")
@@ -287,8 +288,11 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         request = member("request", of_request, request_head(exchange.request))
 
     if isinstance(result, Fetched) and (not_modified or not verdict.is_original):
-        profile = "server-not-modified" if not_modified else "identical-payload-digest"
-        of_page.append(f"WARC-Profile: {REVISIT}{profile}")
+        if verdict.kind == "near":
+            of_page += [f"WARC-Profile: {NEAR}", f"Gossamer-Distance: {verdict.distance}"]
+        else:
+            profile = "server-not-modified" if not_modified else "identical-payload-digest"
+            of_page.append(f"WARC-Profile: {REVISIT}{profile}")
         of_page.append(f"WARC-Refers-To-Target-URI: {uri_text(verdict.of or outcome.lease.url)}")
         if verdict.at is not None:
             of_page.append(f"WARC-Refers-To-Date: {date_text(verdict.at)}")

@@ -86,7 +86,8 @@ def line_of(outcome: Outcome) -> Line:
     url = outcome.lease.url
     match outcome.result:
         case Fetched(exchange=exchange):
-            note = f"same as {outcome.verdict.of}" if outcome.verdict.kind == "same" else ""
+            alike = {"same": "same as", "near": "nearly"}.get(outcome.verdict.kind)
+            note = f"{alike} {outcome.verdict.of}" if alike else ""
             return Line(str(exchange.status), url, note)
         case Moved(exchange=exchange, target=target):
             return Line(str(exchange.status), url, f"to {target}")

@@ -11,6 +11,7 @@ from gossamer.clock import Clock
 from gossamer.control.view import CrawlView
 from gossamer.control.words import EXPLAINED, counted, moment, size, span
 from gossamer.fetch.robots import rules_of
+from gossamer.frontier.intake import TRAPS, is_trusted
 from gossamer.frontier.priority import priority
 from gossamer.frontier.seen import mistakes
 from gossamer.records import Host, Known, Link, Reason, State, Url
@@ -115,6 +116,7 @@ def page_facts(known: Known) -> Facts:
         "fetched_at": moment(known.fetched_at),
         "verdict": known.verdict.kind if known.verdict else None,
         "same_as": known.verdict.of if known.verdict else None,
+        "distance": known.verdict.distance if known.verdict and known.verdict.kind == "near" else None,
         "media_type": known.media_type or None,
         "title": known.title or None,
         "bytes": known.body_bytes,
@@ -122,6 +124,9 @@ def page_facts(known: Known) -> Facts:
         "source": known.source,
         "moved_to": known.moved_to,
         "noindex": known.noindex,
+        "noarchive": known.noarchive,
+        "language": known.language or None,
+        "simhash": f"{known.simhash:016x}" if known.simhash else None,
         "archive": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }
 
@@ -183,7 +188,7 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
         facts["host"] = host_facts(host, now)
         waited_s = now - known.found_at if known.found_at is not None else 0.0
         fixed = view.folder.policies().of(host).priority
-        parts = priority(host, known.depth, waited_s, view.configuration.tree.frontier, fixed)
+        parts = priority(host, known.depth, known.context, waited_s, view.configuration.tree.frontier, fixed)
         facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
     facts["found_by"] = list(_sources(view, known))
     facts["leads_to"] = list(_redirects(view, known))
@@ -195,8 +200,11 @@ def _never_accepted(view: CrawlView, url: Url, clock: Clock) -> Facts:
     tree = view.configuration.tree
     # As if a page had linked to it, because a seed is let in nearly everywhere.
     reason = door_of(view.folder.seeds(), tree, clock)(Link(url, source=url, depth=1))
-    if reason is not None:
+    is_overruled = is_trusted(view.folder.policies(), host_of(url))
+    if reason is not None and not (reason in TRAPS and is_overruled):
         return {"state": "refused", "reason": reason}
+    if not is_overruled and (detail := view.trap(url)):
+        return {"state": "refused", "reason": Reason.TRAP_PATTERN, "detail": detail}
     copy = view.robots(origin_of(url))
     if copy is not None and not rules_of(copy).allowed(url, tree.crawl.user_agent_token):
         return {"state": "never seen", "reason": Reason.ROBOTS}
@@ -254,6 +262,8 @@ def _story(facts: Facts) -> Iterator[str]:
         yield f"asked {facts['fetched_at']}, {answer}, attempt {facts['attempts']}"
     if facts.get("verdict") == "original":
         yield f"content: {size(facts['bytes'])} {facts['media_type'] or ''}, not seen before".replace(" ,", ",")
+    elif facts.get("verdict") == "near":
+        yield f"content: nearly that of {facts['same_as']}: their SimHashes differ in {facts['distance']} of 64 bits"
     elif facts.get("same_as"):
         yield f"content: the same as {facts['same_as']}"
     if facts.get("archive"):

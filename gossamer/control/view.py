@@ -12,10 +12,12 @@ from gossamer.config import Configuration
 from gossamer.control.progress import total
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.store import RocksStore, StoreDamaged
 from gossamer.frontier.tables import TABLES, Totals, host_key
 from gossamer.records import Host, Known, RobotsCopy, Url
-from gossamer.url.canonical import crawl_schemes
+from gossamer.url.canonical import choose_for
+from gossamer.url.site import host_of
 
 
 class CrawlView(AbstractContextManager["CrawlView"]):
@@ -23,12 +25,14 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         self.folder = CrawlFolder(path)
         self.folder.must_be_crawl()
         self.configuration: Configuration = config.load(path, environment={})
-        crawl_schemes(self.configuration.tree.fetch.schemes)
+        choose_for(self.configuration.tree)
         self._exit = ExitStack()
+        self._stores: list[RocksStore] = []
         self._ledgers: list[Ledger] = []
         try:
             for number in range(self.configuration.tree.crawl.partitions):
-                self._ledgers.append(Ledger(self._open(number)))
+                self._stores.append(self._open(number))
+                self._ledgers.append(Ledger(self._stores[-1]))
         except BaseException:
             self._exit.close()
             raise
@@ -69,6 +73,11 @@ class CrawlView(AbstractContextManager["CrawlView"]):
 
     def robots(self, origin: str) -> RobotsCopy | None:
         return self._ledger(origin).robots(origin)
+
+    def trap(self, url: Url) -> str | None:
+        """Why the URL's pattern is used up, in words."""
+        store = self._stores[partition_of(url, len(self._stores))]
+        return Patterns(store, self.configuration.tree.traps, hosts_max=1).refusal(host_key(host_of(url)), url)
 
     def known(self) -> Iterator[Known]:
         for ledger in self._ledgers:

@@ -6,7 +6,7 @@ because the frontier hands out one lease a host and waits for the answer to end 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,6 +14,7 @@ from gossamer.clock import Clock
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
 from gossamer.interfaces import Module, TurnOf
 from gossamer.records import (
+    SITEMAP,
     Answer,
     Exchange,
     Failed,
@@ -30,6 +31,7 @@ from gossamer.records import (
 )
 from gossamer.settings import RobotsSettings
 from gossamer.url.canonical import canonicalize
+from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import host_of, origin_of
 
 SITEMAPS_MAX = 1000  # that one robots.txt can name
@@ -45,6 +47,7 @@ class Fetcher:
         clock: Clock,
         settings: RobotsSettings,
         agent: str,
+        media_types: Iterable[str] = (),
     ) -> None:
         self._modules = modules
         self._robots = robots
@@ -52,6 +55,7 @@ class Fetcher:
         self._clock = clock
         self._settings = settings
         self._agent = agent
+        self._media_types = MediaTypes(media_types)
 
     async def fetch(self, lease: Lease) -> Result:
         origin = origin_of(lease.url)
@@ -67,7 +71,8 @@ class Fetcher:
         delay_s = rules.crawl_delay(self._agent)
         if delay_s is not None and delay_s > self._settings.crawl_delay_s_max:
             return Refused(Reason.CRAWL_DELAY_TOO_LONG, f"Crawl-delay: {delay_s:g}")
-        answer = await self._module(lease.url).fetch(lease.url, lease.validators)
+        wanted = self._media_types if lease.link.rel != SITEMAP else None
+        answer = await self._module(lease.url).fetch(lease.url, lease.validators, wanted=wanted)
         if isinstance(answer, Moved) and answer.target in (chain := (*lease.link.chain, lease.url)):
             return Failed(Reason.REDIRECT_LOOP, answer.exchange, " -> ".join((*chain, answer.target)))
         return answer

@@ -15,6 +15,7 @@ import msgspec
 from gossamer.fetch.http import exchange_of
 from gossamer.fetch.transfer import Received, Transfers
 from gossamer.records import Answer, Failed, Fetched, Reason, Url, Validators
+from gossamer.url.media_types import MediaTypes
 
 # Statuses are HTTP's everywhere else, so they are here.
 STATUSES = {None: 200, Reason.GONE: 404, Reason.CLIENT_ERROR: 403}
@@ -27,7 +28,12 @@ class Ftp:
         self._transfers = transfers
 
     async def fetch(
-        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
     ) -> Answer:
         received = await self._transfers.perform(url, body_bytes_max=body_bytes_max)
         if not isinstance(received, Received):

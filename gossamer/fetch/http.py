@@ -1,22 +1,25 @@
 """HTTP and HTTPS: one request, one answer, and what the answer means. A redirect is an answer, not a second request.
 
 transfer.py moves the bytes; here they get their HTTP sense. Content codings are removed while the body comes in
-(coding.py), so that a bomb of zeros is cut off at `body_bytes_max` of *unpacked* bytes. With `Known` validators the
-request is conditional, and 304 is an answer too: nothing new.
+(coding.py), so that a bomb of zeros is cut off at `body_bytes_max` of *unpacked* bytes. A body whose declared media
+type is not wanted (`crawl.media_types`) is not waited for: the transfer ends with its headers. With `Known`
+validators the request is conditional, and 304 is an answer too: nothing new.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from gossamer.fetch.coding import ACCEPT_ENCODING, Unpacker, unpacker_for
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.lines import Lines
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
+from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators, header_in
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
+from gossamer.url.media_types import MediaTypes
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 GONE = frozenset({404, 410})
@@ -39,11 +42,16 @@ class Http:
         ]
 
     async def fetch(
-        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
     ) -> Answer:
         headers = [*self._headers, *conditions(validators)] if validators else self._headers
         received = await self._transfers.perform(
-            url, headers, body_bytes_max=body_bytes_max, incoming_type=HttpIncoming
+            url, headers, body_bytes_max=body_bytes_max, incoming_type=partial(HttpIncoming, wanted)
         )
         if not isinstance(received, Received):
             return received
@@ -55,8 +63,16 @@ class Http:
 
 
 class HttpIncoming(Incoming):
-    def __init__(self, limits: FetchSettings, body_bytes_max: int, folder: Path | None, lines: Lines) -> None:
+    def __init__(
+        self,
+        wanted: MediaTypes | None,
+        limits: FetchSettings,
+        body_bytes_max: int,
+        folder: Path | None,
+        lines: Lines,
+    ) -> None:
         super().__init__(limits, body_bytes_max, folder, lines)
+        self._wanted = wanted
         self._bytes_max = body_bytes_max
         self._unpacker: Unpacker | None = None
 
@@ -69,7 +85,10 @@ class HttpIncoming(Incoming):
             # All lines of that name, because each adds a coding.
             named = [line.partition(b":")[2] for line in self.head if line[:17].lower() == b"content-encoding:"]
             self._unpacker = unpacker_for(b",".join(named).decode("latin-1"), self._bytes_max)
-        return -1 if self.is_unasked else verdict
+            if self._wanted and b" 2" in self.head[0][:12]:  # what is no page is judged by its status
+                declared = header_in(b"".join(self.head), "Content-Type") or ""
+                self.unwanted_type = "" if self._wanted.wants(declared) else declared[:100]
+        return -1 if self.is_unasked or self.unwanted_type else verdict
 
     def keep(self, chunk: bytes) -> None:
         if self._unpacker is None:

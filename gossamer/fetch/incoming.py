@@ -32,6 +32,7 @@ class Incoming:
         self.refused_address: str | None = None
         self.headers_are_too_large = False
         self.is_unasked = False  # 101: it would talk about something else from here on
+        self.unwanted_type = ""  # the answer's media type, where we do not want its body
         self.distrusts = False  # the server's certificate
         self.had_news = False  # on a kept connection, before anything was asked
         self.no_room: OSError | None = None

@@ -118,7 +118,7 @@ class Transfers:
         headers: Sequence[str] = (),
         *,
         body_bytes_max: int | None = None,
-        incoming_type: type[Incoming] = Incoming,
+        incoming_type: Callable[[FetchSettings, int, Path | None, Lines], Incoming] = Incoming,
     ) -> Received | NotAsked:
         host = host_of(url)
         address = await self._address(host)
@@ -267,6 +267,8 @@ def _meaning(fault: pycurl.error, incoming: Incoming) -> tuple[Reason | None, st
         return None, ""  # we hung up ourselves
     if incoming.is_unasked:
         return Reason.BROKEN_ANSWER, "status 101, which was not asked for"
+    if incoming.unwanted_type:
+        return Reason.MEDIA_TYPE, incoming.unwanted_type
     if incoming.headers_are_too_large:
         return Reason.TOO_LARGE, "headers"
     if code == pycurl.E_ABORTED_BY_CALLBACK and incoming.requests > 1:

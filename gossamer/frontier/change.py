@@ -14,7 +14,7 @@ from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Meta, Site, due_key, encode, queue_key, rank_of
+from gossamer.frontier.tables import Meta, Site, encode, queue_key, rank_of
 from gossamer.interfaces import Store
 from gossamer.records import Host, Known, Reason, State
 from gossamer.settings import FrontierSettings
@@ -40,7 +40,7 @@ class Change:
         self._meta = meta
         self._settings = settings
         self.now = now
-        self._ranks: dict[int, int] = {}  # by depth: the moment is the same for the whole change
+        self._ranks: dict[tuple[int, int], int] = {}  # the moment is the same for the whole change
         self._start()
 
     def _start(self) -> None:
@@ -88,9 +88,10 @@ class Change:
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
         """Put a URL into its host's queue: by its priority, behind those of the same."""
         host = self.host(key, host_name or host_of(known.url))
-        wanted = self._ranks.get(known.depth)
+        worth = (known.depth, known.context)
+        wanted = self._ranks.get(worth)
         if wanted is None:
-            wanted = self._ranks[known.depth] = rank(known.depth, self.now, self._settings)
+            wanted = self._ranks[worth] = rank(*worth, self.now, self._settings)
         if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return
@@ -150,10 +151,9 @@ class Change:
             site = self._sites[name] = self._ledger.site(name)
         return site
 
-    def rest(self, back: Back, until: float) -> None:
-        """The host leaves its place to others until a moment."""
+    def rest(self, back: Back) -> None:
+        """The host leaves its place to others until its moment comes."""
         self._front.strike(self.batch, back.host)
-        self.batch.put("due", due_key(until, back.key), b"")
         self._leave(back)
 
     def give_way(self, back: Back) -> None:

@@ -14,14 +14,14 @@ asked again after its delay, while the page still waits to be stored.
 
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. What is
 where: front.py which host gets a place, back.py its URLs, politeness.py when, priority.py how much a URL is worth,
-leases.py what is out, budgets.py how many pages are enough, seen.py what is known, steps.py what an outcome means,
-change.py how it gets to the disk.
+leases.py what is out, due.py what waits, budgets.py and patterns.py how many pages are enough, seen.py what is known,
+steps.py what an outcome means, change.py how it gets to the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 import msgspec
@@ -30,10 +30,12 @@ from gossamer.clock import Clock
 from gossamer.frontier.back import Back, Entry
 from gossamer.frontier.budgets import Budgets
 from gossamer.frontier.change import Change
+from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.intake import Intake
 from gossamer.frontier.leases import Held, Leases
 from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.politeness import ended_at, failures_after, next_delay
 from gossamer.frontier.recorder import Recorder
@@ -42,18 +44,15 @@ from gossamer.frontier.seen import Seen
 from gossamer.frontier.steps import Step, after, next_step
 from gossamer.frontier.store import BATCH_MAX
 from gossamer.frontier.tables import (
-    HOST_KEY_BYTES,
     Totals,
     booking_key,
-    due_key,
     encode,
     host_key,
-    moment_of,
-    rank_of,
     url_key,
 )
 from gossamer.interfaces import Filter, Store
 from gossamer.records import (
+    SITEMAP,
     Claim,
     Fetched,
     Host,
@@ -65,13 +64,14 @@ from gossamer.records import (
     Place,
     Postponed,
     Reason,
+    Refused,
     Result,
     RobotsCopy,
     RobotsRead,
     State,
     Url,
 )
-from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSettings
 
 ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
 REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
@@ -80,8 +80,17 @@ PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
 
 class Frontier:
     def __init__(
-        self, store: Store, clock: Clock, door: Filter, limits: FrontierSettings, politeness: PolitenessSettings
+        self,
+        store: Store,
+        clock: Clock,
+        door: Filter,
+        limits: FrontierSettings,
+        politeness: PolitenessSettings,
+        traps: TrapsSettings | None = None,
+        is_home: Callable[[str], bool] = lambda host: True,
     ) -> None:
+        """`is_home`: whether a person asked for a host; where nothing is said, for all of them."""
+        traps = traps or TrapsSettings()
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -89,12 +98,15 @@ class Frontier:
         self._ledger = Ledger(store)
         self._meta = self._ledger.meta()
         self._front = Front(store, self._ledger, limits, clock.random)
-        self._budgets = Budgets(self._front, limits)
+        self._budgets = Budgets(self._front, limits, traps.host_pages, is_home)
+        self._patterns = Patterns(store, traps, limits.active_hosts_max)
         self._leases = Leases()
         self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
-        self._intake = Intake(door, self._seen, self._ledger, self._leases, self._front, self._meta.totals)
+        self._intake = Intake(
+            door, self._seen, self._ledger, self._leases, self._front, self._patterns, self._meta.totals
+        )
         self._recorder = Recorder(store.folder / "processing")
-        self._next_due_at = next((moment_of(key) for key, _ in store.scan("due")), None)
+        self._due = Due(store, self._ledger, self._front, self._meta)
         change = self._change()
         recover(store, self._ledger, change, self._recorder.found(), limits.kills_max, politeness.delay_s)
         change.write(sync=True)
@@ -149,7 +161,7 @@ class Frontier:
         """When there may be something to lease; None: not before something is added or answered."""
         if only_booked:
             return min((back.host.ready_at for back in self._front.booked()), default=None)
-        moments = (self._front.turns.next_at(), self._next_due_at, self._leases.next_expiry())
+        moments = (self._front.turns.next_at(), self._due.next_at, self._leases.next_expiry())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def state(self, url: Url) -> Known | None:
@@ -192,7 +204,7 @@ class Frontier:
         change = self._change()
         self._seen.remake_some()
         self._expire(now)
-        self._wake(change, now)
+        self._due.wake(change)
         self._fill_places(change)
         for back in self._front.booked():
             if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
@@ -201,7 +213,7 @@ class Frontier:
         while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
             policy = self._front.policies.of(back.host)
-            if policy.paused or self._budgets.is_held(back, change.site):
+            if policy.paused or self._budgets.is_held(back, change.site) or self._patterns.is_held(back):
                 self._front.turns.put(key, now + PAUSE_S)
             elif self._admit_booking(change, back):
                 pass
@@ -230,17 +242,26 @@ class Frontier:
     def _next_entry(self, change: Change, back: Back) -> Entry | None:
         """The host's next URL; those that may not be asked for are refused on the way."""
         while (entry := back.next()) is not None:
-            reason = self._budgets.refusal(back.host, change.site)
-            if reason is None:
+            refused = self._budgets.refusal(back.host, change.site)
+            if refused is None and not self._patterns.has_spent(back.key, back.host):
                 return entry
             known = self._ledger.known(entry[1])
             assert known is not None, f"queued but unknown: {entry}"
+            refused = refused or self._trap(back, known)
+            if refused is None:
+                return entry
             change.dequeue(entry[0], change.host(entry[1], back.host.name))
-            change.refuse(entry[1], known, reason)
+            change.refuse(entry[1], known, refused.reason, refused.detail)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
         self._budgets.forgive(back.host)
         return None
+
+    def _trap(self, back: Back, known: Known) -> Refused | None:
+        if known.depth == 0 or self._front.policies.of(back.host).trusted:
+            return None  # somebody asked for it
+        detail = self._patterns.refusal(back.key, known.url)
+        return Refused(Reason.TRAP_PATTERN, detail) if detail else None
 
     def _hand_out(self, change: Change, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
         if not picked:
@@ -251,39 +272,12 @@ class Frontier:
         together = []
         for back, entry in picked:
             known = found[entry[1]]
-            link = Link(known.url, source=known.source, depth=known.depth, chain=known.chain)
+            rel = SITEMAP if known.is_sitemap else ""
+            link = Link(known.url, "", rel, known.source, known.depth, known.chain, context=known.context / 100)
             lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
             together.append(Held(lease, entry, known, turn))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]
-
-    def _wake(self, change: Change, now: float) -> None:
-        """Queue again what waited for another try, and list hosts again that rested, once their moment has come."""
-        if self._next_due_at is None or self._next_due_at > now:
-            return
-        self._next_due_at = None
-        for due, _ in self._store.scan("due"):
-            if moment_of(due) > now or change.size >= BATCH_MAX:
-                self._next_due_at = moment_of(due)
-                break
-            change.batch.delete("due", due)
-            key = due[8:]
-            if len(key) == HOST_KEY_BYTES:
-                self._end_rest(change, key)
-                continue
-            known = self._ledger.known(key)
-            assert known is not None, f"due but unknown: {due.hex()}"
-            known = msgspec.structs.replace(known, state=State.QUEUED, due_at=None)
-            change.put_known(key, known)
-            self.totals.waiting -= 1
-            change.enqueue(key, known)
-
-    def _end_rest(self, change: Change, key: bytes) -> None:
-        head = next(self._store.scan("queue", prefix=key), None)
-        host = self._front.host(key)
-        if head is not None and host is not None:
-            self._meta.turn += 1
-            self._front.enlist(change.batch, key, change.host(key, host.name), rank_of(head[0]), self._meta.turn)
 
     def _fill_places(self, change: Change) -> None:
         self._let_go(change)
@@ -296,8 +290,8 @@ class Frontier:
         """Hosts that have had their share, or have to rest for long, make place for others."""
         for back in self._front.ready_to_leave():
             if back.host.ready_at > change.now + REST_S:
-                change.rest(back, back.host.ready_at)
-                self._next_due_at = min(back.host.ready_at, self._next_due_at or back.host.ready_at)
+                self._due.put(change.batch, back.host.ready_at, back.key)
+                change.rest(back)
             else:
                 change.give_way(back)
 
@@ -399,15 +393,12 @@ class Frontier:
     ) -> None:
         """Record what became of leases, and where their content lies: one batch, durable when this returns."""
         change = self._change()
-        self._meta.claims = [
-            Claim(outcome.content_hash, outcome.lease.url, outcome.result.exchange.started_at)
-            for outcome in outcomes
-            if isinstance(outcome.result, Fetched) and outcome.content_hash and outcome.verdict.is_original
-        ]
+        self._meta.claims = [each.claim for each in outcomes if each.claim and each.verdict.is_original]
         if archive_end is not None:
             self._meta.archive_end = archive_end
         for outcome, place in zip(outcomes, places, strict=True):
             self._finish_one(change, outcome, place)
+        self._patterns.save(change.batch)
         change.write(sync=True)
 
     def _finish_one(self, change: Change, outcome: Outcome, place: Place | None) -> None:
@@ -427,10 +418,11 @@ class Frontier:
         change.dequeue(held.entry[0], host)
         change.put_known(key, known)
         self._count(change, host, step, outcome)
+        if outcome.page is not None and not held.known.content_hash:  # else it is another visit
+            self._patterns.count(key[:8], outcome)
         if step.state is State.WAITING:
             assert step.due_at is not None
-            change.batch.put("due", due_key(step.due_at, key), b"")
-            self._next_due_at = min(step.due_at, self._next_due_at or step.due_at)
+            self._due.put(change.batch, step.due_at, key)
             self.totals.waiting += 1
         elif step.to_the_end:
             change.enqueue(key, known)

@@ -14,10 +14,12 @@ from gossamer.frontier.change import Change
 from gossamer.frontier.front import Front
 from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
+from gossamer.frontier.patterns import Patterns
+from gossamer.frontier.policy import Policies
 from gossamer.frontier.seen import Seen
 from gossamer.frontier.tables import Totals, host_key, url_hash
 from gossamer.interfaces import Filter
-from gossamer.records import Known, Link, Reason, State, Url
+from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
@@ -30,19 +32,40 @@ LIFTED = frozenset(
         Reason.QUEUE_FULL,
         Reason.HOST_DOWN,
         Reason.CRAWL_DELAY_TOO_LONG,
+        Reason.TRAP_PATTERN,
+        Reason.TRAP_HOST,
+    }
+)
+# What an operator overrules who trusts a host. They are the last thing that the door looks at.
+TRAPS = frozenset(
+    {
+        Reason.TRAP_PATH_DEPTH,
+        Reason.TRAP_REPEATED_PATH,
+        Reason.TRAP_PARAMETERS,
+        Reason.TRAP_CALENDAR,
+        Reason.TRAP_PATTERN,
+        Reason.TRAP_HOST,
     }
 )
 
 
 class Intake:
     def __init__(
-        self, door: Filter, seen: Seen, ledger: Ledger, leases: Leases, front: Front, totals: Totals
+        self,
+        door: Filter,
+        seen: Seen,
+        ledger: Ledger,
+        leases: Leases,
+        front: Front,
+        patterns: Patterns,
+        totals: Totals,
     ) -> None:
         self._door = door
         self._seen = seen
         self._ledger = ledger
         self._leases = leases
         self._front = front
+        self._patterns = patterns
         self._totals = totals
         self._source: Url = ""
         self._source_site = ""
@@ -51,17 +74,22 @@ class Intake:
         """How many of the links brought something new. The store is asked once for all of them."""
         candidates = []
         asked: list[bytes] = []
-        origin, host, of_host = "?", "", b""
+        origin, host, of_host, has_spent = "?", "", b"", False
         for link in links:
             url = link.url
             if not url.startswith(origin):  # most links lead to where the one before led
                 origin, host = origin_of(url) + "/", host_of(url)
                 of_host = host_key(host)
+                has_spent = self._has_spent(of_host)
             if link.source is not None and not link.chain and not link.source.startswith(origin):
                 self._count_in_link(change, link.source, host)
             if self._seen.is_hot(url, link.depth):
                 continue
             reason = self._door(link)
+            if reason in TRAPS and is_trusted(self._front.policies, host):
+                reason = None
+            elif reason is None and has_spent and link.depth and self._patterns.refusal(of_host, url):
+                reason = Reason.TRAP_PATTERN
             if reason is not None and reason is not Reason.MAX_DEPTH:
                 self._turn_away(change, reason)
                 continue
@@ -90,7 +118,14 @@ class Intake:
                 self._leases.deepen(key, known)
             return False
         fresh = Known(
-            link.url, State.QUEUED, depth=link.depth, chain=link.chain, source=link.source, found_at=change.now
+            link.url,
+            State.QUEUED,
+            depth=link.depth,
+            chain=link.chain,
+            source=link.source,
+            found_at=change.now,
+            context=round(link.context * 100),
+            is_sitemap=link.rel == SITEMAP,
         )
         if known is None:
             change.put_new(key, fresh)
@@ -103,6 +138,13 @@ class Intake:
         else:
             change.enqueue(key, fresh, host)
         return known is None or reason is None
+
+    def _has_spent(self, key: bytes) -> bool:
+        """Looked at for hosts being crawled now: a trap's links come from itself. Others are told at their turn."""
+        back = self._front.active.get(key)
+        if back is None or not self._patterns.has_spent(key, back.host):
+            return False
+        return not self._front.policies.of(back.host).trusted
 
     def _turn_away(self, change: Change, reason: Reason) -> None:
         self._totals.turned_away[reason] = self._totals.turned_away.get(reason, 0) + 1
@@ -119,3 +161,8 @@ class Intake:
             self._source, self._source_site = source, site_of(host_of(source))
         if site_of(host) != self._source_site and self._front.host(host_key(host)) is not None:
             change.host(host_key(host), host).in_links += 1
+
+
+def is_trusted(policies: Policies, host: str) -> bool:
+    """Whether the operator says that there are no traps on a host."""
+    return bool(policies) and policies.of(Host(name=host, site=site_of(host))).trusted

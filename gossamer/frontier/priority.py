@@ -2,7 +2,8 @@
 
     0.4 x authority of the host    links to it from other sites, on a logarithmic scale
     0.3 x need of freshness        1 for a page that was never fetched
-    0.3 x context of the link      1 for a seed, less the farther away from one
+    0.3 x context of the link      1 for a seed, less the farther away from one, and less for a link that is
+                                   worth little by where it stands and what it says (process/context.py)
 
 and 0.01 more for each day of waiting, so that nothing waits for ever. All that waits gains at the same pace, so the
 order of two URLs never changes while they wait: instead of raising scores on disk every day, a *rank* is written
@@ -43,23 +44,24 @@ def authority(host: Host) -> float:
     return min(1.0, math.log1p(host.in_links) / math.log1p(IN_LINKS_FULL))
 
 
-def context(depth: int) -> float:
-    return 1.0 / (1 + depth)
+def context(depth: int, link: int = 100) -> float:
+    """`link`: what the link itself is worth, in hundredths. It decides among neighbours: at most it halves."""
+    return (100 + link) / 200 / (1 + depth)
 
 
 def priority(
-    host: Host, depth: int, waited_s: float, weights: FrontierSettings, fixed: float | None = None
+    host: Host, depth: int, link: int, waited_s: float, weights: FrontierSettings, fixed: float | None = None
 ) -> Priority:
     """The score of a URL now; `fixed` is what a policy says instead of the host's authority."""
-    parts = (authority(host) if fixed is None else fixed, 1.0, context(depth))
+    parts = (authority(host) if fixed is None else fixed, 1.0, context(depth, link))
     waiting = weights.waiting_a_day * waited_s / DAY_S
     weighed = zip(parts, (weights.authority_weight, weights.freshness_weight, weights.context_weight), strict=True)
     return Priority(*parts, waiting, min(1.0, sum(part * weight for part, weight in weighed) + waiting))
 
 
-def rank(depth: int, now: float, weights: FrontierSettings) -> int:
+def rank(depth: int, link: int, now: float, weights: FrontierSettings) -> int:
     """The place of a URL in its host's queue: lower is better."""
-    score = weights.freshness_weight + weights.context_weight * context(depth)
+    score = weights.freshness_weight + weights.context_weight * context(depth, link)
     points = (1.0 - score) + weights.waiting_a_day * (now - EPOCH) / DAY_S
     return max(0, int(points * RANKS_A_POINT))
 

@@ -18,6 +18,7 @@ from gossamer.records import (
     Known,
     Moved,
     Outcome,
+    Page,
     Place,
     Postponed,
     Reason,
@@ -53,7 +54,7 @@ class Step(msgspec.Struct, frozen=True):
 def next_step(known: Known, attempt: int, outcome: Outcome, retries_s: Sequence[float], now: float) -> Step:
     match outcome.result:
         case Fetched(exchange=exchange) | Moved(exchange=exchange):
-            return Step(State.DONE, detail=flaws_of(exchange))
+            return Step(State.DONE, detail=flaws_of(exchange, outcome.page))
         case RobotsRead() | Postponed():
             return Step(State.QUEUED)
         case Refused(reason=reason, detail=detail):
@@ -105,12 +106,18 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         page.noindex if page else known.noindex,
         validators,
         known.context,
+        page.simhash if page else known.simhash,
+        page.language if page else known.language,
+        page.noarchive if page else known.noarchive,
+        known.is_sitemap,
     )
 
 
-def flaws_of(exchange: Exchange) -> str:
+def flaws_of(exchange: Exchange, page: Page | None) -> str:
     """What a person should know of an answer that was taken all the same."""
     flaws = [f"certificate: {exchange.tls_fault}"] if exchange.tls_fault else []
+    if page is not None and page.fault:
+        flaws.append(page.fault)
     if exchange.truncated:
         flaws.append("cut at the limit" if exchange.truncated == "length" else "its content coding broke off")
     return "; ".join(flaws)

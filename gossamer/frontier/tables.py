@@ -10,6 +10,7 @@
     due         moment in ms, key        -> nothing      URLs that wait for another try, and hosts that rest
     quarantine  URL key                  -> nothing      URLs that killed their workers
     robots      origin                   -> RobotsCopy
+    patterns    host key                 -> {pattern: Pattern}   how many of its pages were alike, see patterns.py
     meta        "meta"                   -> Meta         counters, last turn, end of the archive, last claims
 
 A URL key is its host's key (8 bytes) and a hash of the URL (12 bytes), so that one host's URLs lie together: the
@@ -29,7 +30,7 @@ import msgspec
 from gossamer.records import Claim, Host, Known, Place, RobotsCopy, Url
 from gossamer.url.site import host_of
 
-TABLES = ("urls", "queue", "hosts", "sites", "front", "leases", "due", "quarantine", "robots", "meta")
+TABLES = ("urls", "queue", "hosts", "sites", "front", "leases", "due", "quarantine", "robots", "patterns", "meta")
 
 HOST_KEY_BYTES = 8
 URL_KEY_BYTES = 20

@@ -1,36 +1,43 @@
-"""Exact duplicates: who had this content first?
+"""Duplicates: who had this content first, to the byte or nearly?
 
-Fingerprints are shared by all partitions: a digest of the body, and the URL that claimed it. A page is compared with
-*other* URLs only, so that a page repeated after a crash is still an original and still sends its links.
+Fingerprints are shared by all partitions: a digest of the body, the SimHash of its text (`simhash.py`), and the URL
+that claimed them. A page is compared with *other* URLs only, so that a page repeated after a crash is still an
+original and still sends its links. Only originals are claimed: a copy of a copy is a copy of the original.
 
-A claim is settled once its page is finished. Until then others with the same content wait, a fraction of a second:
-if they did not, they could be stored as copies of a page that a crash then takes back. A crash between `finish` and
-`settle` is made good by whoever opens the partition next: it keeps the claims of its last batch, and they are
-settled again. Only after that are the other claims of a worker that died released.
+A claim is settled once its page is finished. Until then others with the same content, or nearly the same, wait, a
+fraction of a second: if they did not, they could be stored as copies of a page that a crash then takes back. Who
+waits has claimed nothing, so that nobody can wait in a circle. A crash between `finish` and `settle` is made good by
+whoever opens the partition next: it keeps the claims of its last batch, and they are settled again. Only after that
+are the other claims of a worker that died released.
 
-    exact    digest (32 bytes)   -> URL, when it was fetched
+    exact     digest (32 bytes)   -> URL, when it was fetched
+    near, owners                  see near.py
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from gossamer.interfaces import Store
-from gossamer.records import ORIGINAL, Claim, Url, Verdict
+from gossamer.process import near
+from gossamer.process.near import NearIndex
+from gossamer.records import ORIGINAL, Claim, Verdict
 
-TABLES = ("exact",)
+TABLES = ("exact", *near.TABLES)
+BATCH_CLAIMS = 500  # four rows each: the 2,000 that the store likes (frontier/store.py)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, float]).decode
 
 
-@dataclass
+@dataclass(eq=False)
 class Pending:
-    url: Url
+    claim: Claim
     holder: int  # the worker that has the page in its hands
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -38,51 +45,98 @@ class Pending:
 class Duplicates:
     """Implements `interfaces.Claims`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, near_bits: int = 3, shingle_words: int = 3) -> None:
+        """Both numbers are part of what is stored: `near.OtherIndex` is raised where they were others before."""
         self._store = store
-        self._pending: dict[str, Pending] = {}
+        self._near = NearIndex(store, near_bits, shingle_words)
+        self._pending: dict[str, Pending] = {}  # by digest
+        self._pending_near: defaultdict[tuple[int, int], list[Pending]] = defaultdict(list)  # by each of their blocks
 
     def judge(self, claim: Claim, holder: int = 0) -> Verdict | None:
-        """None: another URL has claimed the same content and is not settled yet. Ask again when it is."""
+        """None: another URL has claimed the same or a near content and is not settled yet. Ask again when it is."""
         pending = self._pending.get(claim.content_hash)
-        if pending is not None and pending.url != claim.url:
-            return None
+        if pending is not None:
+            if pending.claim.url != claim.url:
+                return None
+            pending.holder = holder  # repeated, perhaps by another worker than before
+            return ORIGINAL
         value = self._store.get("exact", bytes.fromhex(claim.content_hash))
         if value is not None:
             url, fetched_at = _decode(value)
             if url != claim.url:
                 return Verdict("same", of=url, at=fetched_at)
-        if pending is None:
-            self._pending[claim.content_hash] = Pending(claim.url, holder)
-        else:
-            pending.holder = holder  # repeated, perhaps by another worker than before
+        elif claim.simhash is not None:  # where it has been its own before, it is an original again
+            if self._pending_near_to(claim) is not None:
+                return None
+            found = self._near.nearest(claim.simhash, besides=claim.url)
+            if found is not None:
+                url, fetched_at, distance = found
+                return Verdict("near", of=url, at=fetched_at, distance=distance)
+        self._claim(Pending(claim, holder))
         return ORIGINAL
 
     async def settled(self, claim: Claim) -> None:
         """Until the pending claim to this content is settled, withdrawn or released."""
-        pending = self._pending.get(claim.content_hash)
+        pending = self._pending.get(claim.content_hash) or self._pending_near_to(claim)
         if pending is not None:
             await pending.settled.wait()
 
     def settle(self, claims: Iterable[Claim]) -> None:
-        batch = self._store.batch()
         settled = list(claims)
-        for claim in settled:
-            batch.put("exact", bytes.fromhex(claim.content_hash), _encode((claim.url, claim.fetched_at)))
-        self._store.write(batch, sync=False)  # the partition has it too, until its next batch
-        for claim in settled:
-            self._end(claim.content_hash)
+        for first in range(0, len(settled), BATCH_CLAIMS):
+            some = settled[first : first + BATCH_CLAIMS]
+            batch = self._store.batch()
+            for claim in some:
+                batch.put("exact", bytes.fromhex(claim.content_hash), _encode((claim.url, claim.fetched_at)))
+            self._near.add(some, batch)
+            self._store.write(batch, sync=False)  # the partition has it too, until its next batch
+            for claim in some:
+                self._end(claim.content_hash)
 
     def withdraw(self, claim: Claim) -> None:
         pending = self._pending.get(claim.content_hash)
-        if pending is not None and pending.url == claim.url:
+        if pending is not None and pending.claim.url == claim.url:
             self._end(claim.content_hash)
 
     def release(self, holder: int) -> None:
         for content_hash in [key for key, pending in self._pending.items() if pending.holder == holder]:
             self._end(content_hash)
 
+    def close(self) -> None:
+        """The store is its owner's to close, after this."""
+        self._near.close()
+
+    def _claim(self, pending: Pending) -> None:
+        self._pending[pending.claim.content_hash] = pending
+        for block in self._blocks(pending.claim):
+            self._pending_near[block].append(pending)
+
     def _end(self, content_hash: str) -> None:
         pending = self._pending.pop(content_hash, None)
-        if pending is not None:
-            pending.settled.set()
+        if pending is None:
+            return
+        for block in self._blocks(pending.claim):
+            self._pending_near[block].remove(pending)
+            if not self._pending_near[block]:
+                del self._pending_near[block]
+        pending.settled.set()
+
+    def _pending_near_to(self, claim: Claim) -> Pending | None:
+        """A claim of another URL to nearly the same content."""
+        for block in self._blocks(claim):
+            for pending in self._pending_near.get(block, ()):
+                if pending.claim.url != claim.url and self._are_near(pending.claim, claim):
+                    return pending
+        return None
+
+    def _are_near(self, one: Claim, other: Claim) -> bool:
+        if one.simhash is None or other.simhash is None:
+            return False
+        return (one.simhash ^ other.simhash).bit_count() <= self._near.near_bits
+
+    def _blocks(self, claim: Claim) -> list[tuple[int, int]]:
+        """The bits of its SimHash in one block more than may differ: whatever is near has one of them in common."""
+        if claim.simhash is None:
+            return []
+        width = 64 // (self._near.near_bits + 1)
+        return [(start, claim.simhash >> start & (1 << width) - 1) for start in range(0, 64 - width + 1, width)]

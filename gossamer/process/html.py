@@ -1,62 +1,53 @@
-"""HTML to a page: title, text, links with their anchors, canonical URL, and what its author asks of robots.
+"""HTML to a page: title, text, main text, links with their places, and what its author asks of robots.
 
-lexbor builds the tree that a browser would build, however broken the markup; one walk over that tree in
-document order then gathers everything. References are resolved after the walk, since a `<base>` counts for the
-whole document wherever it stands. Scripting is off, as it is for us: what `<noscript>` holds is markup, and its
-links count, while its text ("please enable JavaScript") does not.
+lexbor builds the tree that a browser would build, however broken the markup; one walk over that tree in document
+order then gathers everything (reading.py). References are resolved after the walk, since a `<base>` counts for the
+whole document wherever it stands. Scripting is off, as it is for us: what `<noscript>` holds is markup, and its links
+count, while its text ("please enable JavaScript") does not.
 
 What counts as a link: `a`, `area`, frames, a refresh, and those `link` elements that lead to other pages.
-Pictures, style sheets and scripts are parts of this page; forms are questions that only a person can answer.
+Pictures, style sheets and scripts are parts of this page: pictures and scripts are links where `links_from` says so.
+Forms are questions that only a person can answer.
 
-The text is the visible text. Elements such as `<b>` do not end a word and all others do: `H<sub>2</sub>O` is
-one word, two cells of a table are two.
+The text is what a reader could see. Elements such as `<b>` do not end a word and all others do: `H<sub>2</sub>O` is
+one word, two cells of a table are two. Which of it is main text is decided in main_text.py.
 
 Nothing here raises, whatever the bytes, and hostile nesting is cut off before the parser sees it (`nesting.py`).
-Cost of a page of 21 KB with 50 links: lexbor 110 µs, the walk 250 µs, links 80 µs.
+docs/processing.md says what each field of a page holds; benchmarks/process.py what it costs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-from gossamer.process.links import ANCHOR_CHARS_MAX, Links
-from gossamer.process.nesting import cut_where_nesting_explodes
+from gossamer.process.language import language_of
+from gossamer.process.links import Links
+from gossamer.process.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, choose
+from gossamer.process.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
+from gossamer.process.reading import Attributes, Reading, read, tag_id
+from gossamer.process.srcset import candidates
 from gossamer.process.text import decode, fold
 from gossamer.records import Link, Page, Url
+from gossamer.settings import ContextSettings
 
 AGENT = "gossamer"  # the name by which a page may speak to us alone
 FRAME = "frame"  # rel of a link to a frame
 REFRESH = "refresh"  # rel of a link that the page itself would go to after a while
-TITLE_CHARS_MAX = 1000
+IMAGE, SCRIPT = "image", "script"  # rel of a link to a part of the page, where those are wanted
+DESCRIPTION_CHARS_MAX = 1000
+ALTERNATES_MAX = 500
 LINKS_MAX = 20_000  # the longest honest index pages; 0.1 s
+
+WEIGHTS = ContextSettings()
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-def _tags(names: str) -> frozenset[int]:
-    """lexbor's numbers for these elements; comparing numbers spares a string for every node."""
-    document = LexborHTMLParser("")
-    return frozenset(document.create_node(name).tag_id for name in names.split())
-
-
-def _tag(name: str) -> int:
-    return next(iter(_tags(name)))
-
-
-_TEXT, _COMMENT = 2, 4  # LXB_TAG__TEXT and LXB_TAG__EM_COMMENT: not elements, so they cannot be asked for by name
-_INLINE = _tags(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp "
-    "small span strike strong sub sup time tt u var wbr"
-) | {_COMMENT}
-_FLOWING = _INLINE | {_TEXT}
-# Text for programs. (lexbor keeps what is inside a <template> out of the tree altogether.)
-_HIDDEN = _tags("script style title textarea iframe noembed noframes")
-_A, _IMG, _SVG = _tag("a"), _tag("img"), _tag("svg")
 
 # A <link> leads to another page if its rel is one of these. The rest is for browsers.
 _FOLLOWED_RELS = _names(
@@ -66,32 +57,51 @@ _FOLLOWED_RELS = _names(
 # Alternates in other types are for programs: oEmbed, the JSON of a content system.
 _FOLLOWED_ALTERNATES = _names("text/html application/xhtml+xml application/rss+xml application/atom+xml")
 
+_SPACE = r"[ \t\n\f\r]"
 _REFRESH = re.compile(  # the HTML standard's "shared declarative refresh steps", S being its white space
-    r"S*(?=[0-9.])([0-9]*)[0-9.]*(?:\Z|(?=[;,]|S))S*[;,]?S*(?:urlS*=S*)?(.*)".replace("S", r"[ \t\n\f\r]"),
+    r"S*+(?=[0-9.])([0-9]*+)[0-9.]*+(?:\Z|(?=[;,]|S))S*+[;,]?S*+(?:urlS*+=S*+)?(.*)".replace("S", _SPACE),
     re.IGNORECASE | re.DOTALL,
 )
 
 
-def process(body: bytes, url: Url, content_type: str | None = None) -> Page:
+def process(
+    body: bytes,
+    url: Url,
+    content_type: str | None = None,
+    *,
+    agent: str = AGENT,
+    links_from: Collection[str] = (),
+    weights: ContextSettings = WEIGHTS,
+) -> Page:
+    """`links_from`: `images` and `scripts` also make links (`process.links_from`)."""
     text, codec = decode(body, content_type)
-    root = LexborHTMLParser(cut_where_nesting_explodes(text)).root
-    reading = _Reading()
-    if root is not None:
-        _walk(root, reading)
-    links = Links(url, reading.base, codec)
-    for href, anchor, rel in reading.links:
-        links.add(href, anchor, rel)
-        if len(links) >= LINKS_MAX:
-            break
+    reading = Reading()
+    said = _Said(reading, agent.lower(), links_from)
+    if (root := _tree(body, text, codec).root) is not None:
+        read(root, reading, said, _told("images" in links_from, "scripts" in links_from))
+    blocks = reading.blocks()
+    chosen = choose(blocks, reading.areas, reading.links)
+    full_text = " ".join(blocks)
+    main_text = " ".join([blocks[number] for number in chosen]) or full_text
+    if _has_odd_spaces(full_text):
+        full_text, main_text = fold(full_text), fold(main_text)
+    links = Links(url, said.base, codec, weights)
+    links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
     return Page(
         url,
         media_type="text/html",
         title=reading.title or "",
-        text=_joined(reading.text),
+        text=full_text,
         links=list(links),
-        canonical=links.resolve(reading.canonical) if reading.canonical else None,
-        noindex=forbids(reading.robots, "noindex"),
-        nofollow=forbids(reading.robots, "nofollow"),
+        canonical=links.resolve(said.canonical) if said.canonical else None,
+        noindex=forbids(said.robots, "noindex"),
+        nofollow=forbids(said.robots, "nofollow"),
+        noarchive="noarchive" in said.robots,
+        main_text=main_text,
+        language=language_of(main_text, said.language),
+        description=(said.description or said.social_description)[:DESCRIPTION_CHARS_MAX],
+        headings=reading.headings,
+        alternates=[(name, target) for name, href in said.alternates if (target := links.resolve(href))],
     )
 
 
@@ -122,138 +132,127 @@ def refresh_link(target: str, url: Url) -> list[Link]:
     return list(links)
 
 
-class _Reading:
-    """What the walk has come across so far."""
+def _tree(body: bytes, text: str, codec: str) -> LexborHTMLParser:
+    cut = cut_where_nesting_explodes(with_growing_references_spelled_out(text))
+    # What is UTF-8 already need not be written as UTF-8 once more for lexbor.
+    is_the_body = cut is text and codec == "utf-8" and "\ufffd" not in text and not body.startswith(b"\xef\xbb\xbf")
+    return LexborHTMLParser(body if is_the_body else cut, options=LexborDocumentOptions.WO_EVENTS)
 
-    def __init__(self) -> None:
-        self.title: str | None = None
+
+class _Said:
+    """What elements say about the page as a whole, and the links that are not <a>."""
+
+    def __init__(self, reading: Reading, agent: str, links_from: Collection[str]) -> None:
         self.base: str | None = None
         self.canonical: str | None = None
+        self.language = ""
+        self.description = ""
+        self.social_description = ""
         self.robots: set[str] = set()
-        self.links: list[tuple[str, str, str]] = []  # href, anchor, rel
-        self.text: list[str] = []
-        self.mute: set[int] = set()  # nodes whose text is not read
+        self.alternates: list[tuple[str, str]] = []  # hreflang, href
+        self.agent = agent
+        self.wants_images = "images" in links_from
+        self.add = reading.add
 
-    def a(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        if href := attributes.get("href"):
-            anchor = fold(node.text()) or _picture_text(node)
-            rel = attributes.get("rel")
-            self.links.append((href, anchor[:ANCHOR_CHARS_MAX], rel.lower() if rel else ""))
+    def html(self, attributes: Attributes) -> None:
+        self.language = attributes.get("lang") or attributes.get("xml:lang") or ""
 
-    def area(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        if href := attributes.get("href"):
-            anchor = fold(attributes.get("alt") or "")
-            self.links.append((href, anchor[:ANCHOR_CHARS_MAX], (attributes.get("rel") or "").lower()))
+    def meta(self, attributes: Attributes) -> None:
+        content = attributes.get("content", "")
+        name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
+        command = attributes.get("http-equiv", "").strip().lower()
+        if name in ("robots", self.agent):
+            self.robots |= robots_words(content)
+        elif name == "description":
+            self.description = self.description or fold(content)
+        elif name == "og:description":
+            self.social_description = self.social_description or fold(content)
+        elif command == "refresh":
+            found = refresh(content)
+            if found is not None:
+                self.add(found[1], "", REFRESH, is_somewhere=False)
+        elif command == "content-language":
+            self.language = self.language or content
 
-    def frame(self, node: LexborNode) -> None:
-        if src := node.attributes.get("src"):
-            self.links.append((src, "", FRAME))
-
-    def link(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        href, rel = attributes.get("href"), (attributes.get("rel") or "").lower()
+    def link(self, attributes: Attributes) -> None:
+        href, rel = attributes.get("href"), attributes.get("rel", "").lower()
         rels = rel.split()
+        if self.wants_images and "icon" in rels:
+            self.add(href, "", IMAGE, is_somewhere=False)
         if not href or _FOLLOWED_RELS.isdisjoint(rels) or "stylesheet" in rels:
             return
         if "alternate" in rels:
-            media_type = (attributes.get("type") or "").partition(";")[0].strip().lower()
+            media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             if media_type and media_type not in _FOLLOWED_ALTERNATES:
                 return
-        self.links.append((href, fold(attributes.get("title") or "")[:ANCHOR_CHARS_MAX], rel))
+            hreflang = attributes.get("hreflang", "").strip().lower()
+            if hreflang and len(self.alternates) < ALTERNATES_MAX:
+                self.alternates.append((hreflang, href))
+        self.add(href, fold(attributes.get("title", "")), rel, is_somewhere=False)
         if "canonical" in rels and self.canonical is None:
             self.canonical = href
 
-    def meta(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        content = attributes.get("content") or ""
-        if (attributes.get("name") or "").strip().lower() in ("robots", AGENT):
-            self.robots |= robots_words(content)
-        elif (attributes.get("http-equiv") or "").strip().lower() == "refresh":
-            found = refresh(content)
-            if found is not None and found[1] is not None:
-                self.links.append((found[1], "", REFRESH))
-
-    def first_base(self, node: LexborNode) -> None:
+    def first_base(self, attributes: Attributes) -> None:
         if self.base is None:
-            self.base = node.attributes.get("href")
+            self.base = attributes.get("href")
 
-    def first_title(self, node: LexborNode) -> None:
-        parent = node.parent
-        if self.title is None and not (parent is not None and parent.tag_id == _SVG):
-            self.title = fold(node.text())[:TITLE_CHARS_MAX]
+    def image_area(self, attributes: Attributes) -> None:
+        self.add(attributes.get("href"), fold(attributes.get("alt", "")), attributes.get("rel", "").lower())
 
-    def noscript(self, node: LexborNode) -> None:
-        if node.mem_id not in self.mute:  # else it is inside another, and all of it is known
-            self.mute.update(inner.mem_id for inner in node.traverse(include_text=True))
+    def frame(self, attributes: Attributes) -> None:
+        self.add(attributes.get("src"), "", FRAME)
+
+    def script(self, attributes: Attributes) -> None:
+        self.add(attributes.get("src"), "", SCRIPT)
+
+    def picture(self, attributes: Attributes) -> None:
+        """Of <img>, <source>, <video> and <input>, with the names that pages use who load pictures late."""
+        for name, value in attributes.items():
+            if name in _ONE_PICTURE:
+                self.add(value, fold(attributes.get("alt", "")), IMAGE)
+            elif name in _PICTURES:
+                for candidate in candidates(value):
+                    self.add(candidate, fold(attributes.get("alt", "")), IMAGE)
 
 
-_READERS: dict[int, Callable[[_Reading, LexborNode], None]] = {
-    _A: _Reading.a,
-    _tag("area"): _Reading.area,
-    _tag("iframe"): _Reading.frame,
-    _tag("frame"): _Reading.frame,
-    _tag("link"): _Reading.link,
-    _tag("meta"): _Reading.meta,
-    _tag("base"): _Reading.first_base,
-    _tag("title"): _Reading.first_title,
-    _tag("noscript"): _Reading.noscript,
+_ONE_PICTURE = _names("src poster data-src data-original data-lazy data-lazy-src data-full-src")
+_PICTURES = _names("srcset data-srcset data-lazy-srcset data-original-set imagesrcset")
+
+Teller = Callable[[_Said, Attributes], None]
+_ALWAYS: dict[str, Teller] = {
+    "area": _Said.image_area,
+    "base": _Said.first_base,
+    "frame": _Said.frame,
+    "html": _Said.html,
+    "iframe": _Said.frame,
+    "link": _Said.link,
+    "meta": _Said.meta,
 }
+_IMAGES: dict[str, Teller] = dict.fromkeys(("img", "input", "source", "video"), _Said.picture)
+_SCRIPTS: dict[str, Teller] = {"script": _Said.script}
 
 
-def _walk(root: LexborNode, reading: _Reading) -> None:
-    text, mute = reading.text, reading.mute
-    tag_before = 0  # of the last element
-    word_ended = True  # since the last text
-    opened: LexborNode | None = None  # the first inline element since the last text
-    for node in root.traverse(include_text=True):
-        tag = node.tag_id
-        if tag == _TEXT:
-            piece = node.text_content or ""
-            words = piece.strip()
-            if not words:
-                word_ended = word_ended or piece != ""
-            elif not ((tag_before in _HIDDEN and _is_hidden(node)) or (mute and node.mem_id in mute)):
-                if word_ended or piece[0] != words[0] or _starts_a_word(node if opened is None else opened):
-                    text.append(" ")
-                text.append(words)
-                word_ended = piece[-1] != words[-1]
-                opened = None
-            continue
-        tag_before = tag
-        if tag not in _INLINE:
-            word_ended = True
-        elif opened is None:
-            opened = node
-        if (read := _READERS.get(tag)) is not None:
-            read(reading, node)
+@cache
+def _told(images: bool, scripts: bool) -> dict[int, Teller]:
+    """Who is told of an element, by lexbor's number for it."""
+    table = _ALWAYS | (_IMAGES if images else {}) | (_SCRIPTS if scripts else {})
+    return {tag_id(name): teller for name, teller in table.items()}
 
 
-def _starts_a_word(node: LexborNode) -> bool:
-    """The walk does not say when an element ends. If one that ends words has just ended, then it stands before the
-    text that was met, or before the first of the inline elements that lead down to that text."""
-    neighbour = node.prev
-    if neighbour is None:
-        return False
-    tag = neighbour.tag_id
-    return tag not in _FLOWING or (tag == _A and node.tag_id == _A)  # link by link, as in menus
+# Where a link stands that is not in the main text. In no area at all it is in a list of links, or beside a <main>.
+_POSITIONS = {OPEN: "navigation", MAIN: "navigation", NAVIGATION: "navigation", FOOTER: "footer", SILENT: ""}
 
 
-def _joined(pieces: list[str]) -> str:
-    text = "".join(pieces).strip()
-    for space in "\n\t\r\f\xa0":
-        text = text.replace(space, " ")
-    return fold(text) if "  " in text else text  # folding costs as much as parsing, and most pages need none
+def _placed(reading: Reading, chosen: frozenset[int]) -> Iterator[tuple[str, str, str, str]]:
+    """Links with their positions."""
+    areas = [*reading.areas, SILENT]  # a picture behind the last block counts to the one after it
+    for href, anchor, rel, area, block in reading.links:
+        if areas[block] != area:
+            block -= 1  # noqa: PLW2901 - a picture behind the last block of its area
+        is_main = area < FOOTER and (not chosen or (block in chosen and areas[block] == area))
+        yield href, anchor, rel, "main" if is_main else _POSITIONS[area]
 
 
-def _is_hidden(text: LexborNode) -> bool:
-    parent = text.parent
-    return parent is not None and parent.tag_id in _HIDDEN
-
-
-def _picture_text(anchor: LexborNode) -> str:
-    for node in anchor.traverse():
-        if node.tag_id == _IMG:
-            return fold(node.attributes.get("alt") or "")
-    return ""
+def _has_odd_spaces(text: str) -> bool:
+    """Whether folding would change anything; folding costs as much as parsing, and most pages need none."""
+    return "\n" in text or "\t" in text or "\r" in text or "\xa0" in text or "\u3000" in text

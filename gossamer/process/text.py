@@ -1,10 +1,10 @@
 """Bytes to text: which encoding a body is in, and what becomes of plain text.
 
 The order is that of the HTML standard: a byte-order mark, then the charset of the Content-Type header, then what
-the document says of itself in its first 1,024 bytes, then UTF-8 if it is, then windows-1252. Labels mean what
-browsers take them to mean (the Encoding standard): a page that says iso-8859-1 is windows-1252, one that says
-gb2312 is gb18030. Labels are looked up in our own table and never handed to Python as they are, since Python also
-knows codecs such as utf-7 and unicode_escape that no page may choose.
+the document says of itself in its first 1,024 bytes, then UTF-8 if it is, then what it looks like
+(encoding.py). Labels mean what browsers take them to mean (the Encoding standard): a page that says iso-8859-1 is
+windows-1252, one that says gb2312 is gb18030. Labels are looked up in our own table and never handed to Python as
+they are, since Python also knows codecs such as utf-7 and unicode_escape that no page may choose.
 
 Any bytes give a text: what cannot be decoded becomes U+FFFD.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from gossamer.process.encoding import JAPANESE_IN_ASCII, detect, is_japanese_in_ascii
 from gossamer.records import Page, Url
 
 PRESCAN_BYTES = 1024  # where the HTML standard stops looking for a declaration
@@ -88,9 +89,13 @@ def decode(body: bytes, content_type: str | None = None) -> tuple[str, str]:
     if declared is not None:
         return body.decode(declared, "replace"), declared
     try:
-        return body.decode("utf-8"), "utf-8"
+        text = body.decode("utf-8")
     except UnicodeDecodeError:
-        return body.decode("cp1252", "replace"), "cp1252"
+        codec = detect(body)
+        return body.decode(codec, "replace"), codec
+    if "\x1b" in text and is_japanese_in_ascii(body):
+        return body.decode(JAPANESE_IN_ASCII, "replace"), JAPANESE_IN_ASCII
+    return text, "utf-8"
 
 
 def _codec_in_header(content_type: str | None) -> str | None:

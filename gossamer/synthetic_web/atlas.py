@@ -52,7 +52,7 @@ class Atlas:
                 return None
         except ValueError:
             return None
-        known = 0 <= host < self.options.hosts and text in (self.address(host), self.name(host))
+        known = 0 <= host < self.options.hosts_in_all and text in (self.address(host), self.name(host))
         return host if known else None
 
     def hostname(self, host: int) -> str:
@@ -81,7 +81,8 @@ class Atlas:
             children.append(child)
             if self.is_barren(child):
                 children += self.host_children(child)
-        return children
+        hosts = self.options.hosts
+        return children + [other for other in range(hosts, self.options.hosts_in_all) if other % hosts == host]
 
     # Chance.
 

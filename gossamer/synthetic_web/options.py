@@ -4,8 +4,8 @@ A behaviour that belongs to pages is given as a share: 0.05 means that one page 
 to say that the page is ordinary and links to the odd thing. A share of 0 switches the behaviour off; others are
 rounded to one page in n. A web with at least n pages has the behaviour at least once (see `Atlas.carries`).
 
-Everything is off by default; the presets `plain`, `demo` and `everything` are the usual starting points, and
-`dataclasses.replace` makes variations of them.
+Everything is off by default; the presets `plain`, `demo`, `everything` and `trapped` are the usual starting points,
+and `dataclasses.replace` makes variations of them.
 """
 
 from __future__ import annotations
@@ -93,6 +93,10 @@ class WebOptions:
     facets: float = 0.0  # /facets?brand=..&color=..&size=..
     deep: float = 0.0  # /deep/1/2/3/4
 
+    # Hosts on top of the others, each linked from one of them.
+    trap_hosts: int = 0  # nothing but a trap, every kind in turn
+    look_alike_hosts: int = 0  # archives, lists, catalogues and the like: honest, with the addresses of traps
+
     # How ordinary pages are sent.
     gzip: float = 0.0  # where the client accepts it
     brotli: float = 0.0  # where the client accepts it
@@ -110,6 +114,8 @@ class WebOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.hosts <= HOSTS_MAX:
             raise ValueError(f"hosts is {self.hosts}; it has to be from 1 to {HOSTS_MAX}")
+        if min(self.trap_hosts, self.look_alike_hosts) < 0 or self.hosts_in_all > HOSTS_MAX:
+            raise ValueError(f"hosts in all: {self.hosts_in_all}; there can be {HOSTS_MAX}, and none fewer than 0")
         if self.pages_per_host < 1:
             raise ValueError(f"pages_per_host is {self.pages_per_host}; a host has at least its root page")
         if not self.robots_kinds:
@@ -117,6 +123,10 @@ class WebOptions:
         for field in fields(self):
             if field.type == "float" and field.name in SHARES and not 0 <= getattr(self, field.name) <= 1:
                 raise ValueError(f"{field.name} is {getattr(self, field.name)}; a share is from 0 to 1")
+
+    @property
+    def hosts_in_all(self) -> int:
+        return self.hosts + self.trap_hosts + self.look_alike_hosts
 
     @classmethod
     def plain(
@@ -161,6 +171,19 @@ class WebOptions:
         )
         shares |= dict.fromkeys(("slow", "dripping", "endless", "silent"), share / 4)
         return replace(web, **shares)
+
+    @classmethod
+    def trapped(cls, *, hosts: int = 96, pages_per_host: int = 20, seed: int = 0, port: int = 0) -> WebOptions:
+        """A tenth of all hosts are traps, of every kind that there is; a fifth only look like it."""
+        return cls(
+            seed=seed,
+            hosts=hosts,
+            trap_hosts=max(1, round(hosts / 7)),
+            look_alike_hosts=round(hosts * 2 / 7),
+            pages_per_host=pages_per_host,
+            port=port,
+            page_bytes=2_000,
+        )
 
     @classmethod
     def demo(cls, *, seed: int = 0, port: int = 0) -> WebOptions:

@@ -19,6 +19,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from gossamer.synthetic_web.answer import FAILING, Answer, Request
 from gossamer.synthetic_web.options import UNREACHABLE
 from gossamer.synthetic_web.sitemaps import has_sitemap
+from gossamer.synthetic_web.trap_hosts import kind_of
 from gossamer.synthetic_web.traps import trap_kind
 from gossamer.synthetic_web.web import Web
 
@@ -49,10 +50,11 @@ class Truth:
     duplicates: dict[str, str] = field(default_factory=dict)  # URL -> digest, where two or more have the same bytes
     near_duplicates: dict[str, str] = field(default_factory=dict)  # URL -> group
     links: dict[str, set[str]] = field(default_factory=dict)  # of each reachable page
+    trap_hosts: dict[str, str] = field(default_factory=dict)  # that are nothing but a trap, and of which kind
 
     def is_trap(self, url: str) -> str | None:
         """Which trap a URL belongs to; None where it is no trap."""
-        return trap_kind(url)
+        return self.trap_hosts.get(urlsplit(url).hostname or "") or trap_kind(url)
 
     @property
     def asked(self) -> set[str]:
@@ -106,7 +108,7 @@ class _Search:
         self.canonicalize = canonicalize
         self.now = now
         self.accept: Callable[[str, int], bool] = lambda url, depth: True
-        self.truth = Truth()
+        self.truth = Truth(trap_hosts=_trap_hosts(web))
         self.queue: deque[tuple[str, int, int]] = deque()  # url, depth, hops
         self.hops: dict[str, int] = {}  # the fewest by which a URL was found
         self.digests: dict[str, list[str]] = {}
@@ -217,3 +219,9 @@ class _Search:
         place = self.web.locate(url)
         assert place is not None, f"{url} is not of this web"
         return self.web.answer(Request(place[0], place[1], self.now, PATIENCE))
+
+
+def _trap_hosts(web: Web) -> dict[str, str]:
+    """By address and by name."""
+    kinds = {host: kind for host in web.all_hosts() if (kind := kind_of(web.atlas, host))}
+    return {name: kind for host, kind in kinds.items() for name in (web.atlas.address(host), web.atlas.name(host))}

@@ -12,6 +12,9 @@ that is not ordinary. The first part of a path names the section, and each secti
     traps.py      /calendar/ /shop/ /repeat/ /facets/ /deep/     places without end
     sitemaps.py   /sitemap.xml /sitemaps/ /hidden/ /feed.rss     other ways to find pages
 
+Behind the ordinary hosts come those that are nothing but a trap (trap_hosts.py), and those that only look like it
+(look_alikes.py).
+
 `Web.answer` is a pure function of its request: the server (server.py) only plays what it decides, and the
 truth about the web (truth.py) is found by asking it directly.
 """
@@ -26,7 +29,17 @@ from urllib.parse import urlsplit
 
 import brotli
 
-from gossamer.synthetic_web import copies, failures, markup, redirects, robots, sitemaps, traps
+from gossamer.synthetic_web import (
+    copies,
+    failures,
+    look_alikes,
+    markup,
+    redirects,
+    robots,
+    sitemaps,
+    trap_hosts,
+    traps,
+)
 from gossamer.synthetic_web.answer import Answer, Request, Visit
 from gossamer.synthetic_web.atlas import Atlas
 from gossamer.synthetic_web.html import plain_answer
@@ -81,7 +94,10 @@ class Web:
 
     def names(self) -> dict[str, str]:
         """Host names and their addresses, for a resolver that has to be told."""
-        return {self.atlas.name(host): self.atlas.address(host) for host in range(self.options.hosts)}
+        return {self.atlas.name(host): self.atlas.address(host) for host in self.all_hosts()}
+
+    def all_hosts(self) -> range:
+        return range(self.options.hosts_in_all)
 
     def locate(self, url: str) -> tuple[int, str] | None:
         """The number of the host, and the path with its query; None where the URL is not of this web."""
@@ -92,10 +108,12 @@ class Web:
         return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def trap_kind(self, url: str) -> str | None:
-        return traps.trap_kind(url)
+        """Which trap a URL belongs to; None where it is no trap."""
+        place = self.locate(url)
+        return (place and trap_hosts.kind_of(self.atlas, place[0])) or traps.trap_kind(url)
 
     def robots_kind(self, host: int) -> RobotsKind:
-        return self.atlas.robots_kind(host)
+        return self.atlas.robots_kind(host) if host < self.options.hosts else RobotsKind.MISSING
 
     def permits(self, url: str, agent: str = "gossamer") -> bool:
         """What robots.txt says about a URL, as meant by the one who wrote it."""
@@ -139,10 +157,13 @@ class Web:
         parts = path[1:].split("/")
         visit = Visit(request.host, parts, query, request.now, request.times_asked)
         page = self._page_of(path)
-        if page is not None:
+        if request.host >= self.options.hosts:
+            answer = trap_hosts.trap_page(self.atlas, visit) or look_alikes.look_alike(self.atlas, visit)
+        elif page is not None:
             return ordinary_page(self.atlas, visit, page, self._carried)
-        make = FILES.get(path) or SECTIONS.get(parts[0])
-        answer = make(self.atlas, visit) if make and self._is_switched_on(parts[0]) else None
+        else:
+            make = FILES.get(path) or SECTIONS.get(parts[0])
+            answer = make(self.atlas, visit) if make and self._is_switched_on(parts[0]) else None
         return answer or plain_answer("not_found", 404)
 
     def _page_of(self, path: str) -> int | None:

@@ -2,7 +2,8 @@
 
 Two links that differ only in these lead to the same page, so the canonical URL goes without them. The lists
 are data, drawn from the documentation of the tools that add these parameters (named beside each group), and
-are meant to grow. A name gets in only if it is hardly ever used for content: dropping an honest parameter
+are meant to grow; a crawl adds its own (`crawl.parameters_dropped`) and takes out what means something where it
+goes (`crawl.parameters_kept`). A name gets in only if it is hardly ever used for content: dropping an honest one
 loses pages, while keeping a useless one costs a duplicate, which the judge finds later. So `ref`, `source`,
 `id` and `lang` stay, and names that are honest on some sites (`sid` is a story here and a session there)
 are dropped only when their value looks like a session id.
@@ -14,6 +15,7 @@ to one with a new session, which would lead back to the bare URL for ever.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 def _names(*groups: str) -> frozenset[str]:
@@ -57,23 +59,50 @@ SESSION_IF_VALUE_LOOKS_SO = _names(
     "sid _sid lsid jsid s sess session sessionid session_id session-id session_key",
 )
 
-_NOISE = TRACKING | SESSION
-_NOISE_PREFIXES = TRACKING_PREFIXES + SESSION_PREFIXES
+# A servlet container writes its session into the path (or, by mistake, behind the last query value):
+# /page.html;jsessionid=1E6F.
+SESSION_IN_PATH = ("jsessionid", "phpsessid")
 
 # 16 letters and digits or more, with both kinds among them. A word, a number or a slug with dashes stays:
 # `sid=4711`, `s=garden-chairs`, `session=keynote`.
 _LOOKS_LIKE_A_SESSION = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[0-9A-Za-z]{16,}")
 
-# A servlet container writes its session into the path (or, by mistake, behind the last query value):
-# /page.html;jsessionid=1E6F. Not after `.` or `..`: the segment `..;jsessionid=1` would turn into `..` and mean
-# another place. Several in a row go together, so that a second look finds nothing new.
-SESSION_IN_PATH = re.compile(r"(?<!/\.)(?<!/\.\.)(?:;(?:jsessionid|phpsessid)=[^/?&;]*)+", re.IGNORECASE)
+
+class Parameters:
+    """Which parameters go: those listed above, and with `dropped` and `kept` what a crawl wants otherwise.
+
+    A name that ends in `*` stands for all that begin so. What is both dropped and kept is kept."""
+
+    def __init__(self, dropped: Iterable[str] = (), kept: Iterable[str] = ()) -> None:
+        """Names are written as they are in a canonical query, in small letters."""
+        self._kept, self._kept_prefixes = _split(kept)
+        names, prefixes = _split(dropped)
+        self._names = frozenset(name for name in TRACKING | SESSION | names if not self._is_kept(name))
+        self._prefixes = TRACKING_PREFIXES + SESSION_PREFIXES + prefixes
+        self._doubtful = frozenset(name for name in SESSION_IF_VALUE_LOOKS_SO if not self._is_kept(name))
+        in_path = "|".join(name for name in SESSION_IN_PATH if not self._is_kept(name))
+        # Not after `.` or `..`: the segment `..;jsessionid=1` would turn into `..` and mean another place. Several
+        # in a row go together, so that a second look finds nothing new.
+        self.session_in_path = re.compile(
+            rf"(?<!/\.)(?<!/\.\.)(?:;(?:{in_path})=[^/?&;]*)+" if in_path else r"(?!)", re.IGNORECASE
+        )
+
+    def is_noise(self, parameter: str) -> bool:
+        """Whether the page is the same without this `name=value`."""
+        name, _, value = parameter.partition("=")
+        name = name.lower()
+        if name in self._names:
+            return True
+        if name.startswith(self._prefixes):
+            return not self._is_kept(name)
+        return name in self._doubtful and _LOOKS_LIKE_A_SESSION.fullmatch(value) is not None
+
+    def _is_kept(self, name: str) -> bool:
+        return name in self._kept or name.startswith(self._kept_prefixes)
 
 
-def is_noise(parameter: str) -> bool:
-    """Whether the page is the same without this `name=value`."""
-    name, _, value = parameter.partition("=")
-    name = name.lower()
-    if name in _NOISE or name.startswith(_NOISE_PREFIXES):
-        return True
-    return name in SESSION_IF_VALUE_LOOKS_SO and _LOOKS_LIKE_A_SESSION.fullmatch(value) is not None
+def _split(names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Whole names, and prefixes without their star."""
+    names = tuple(names)
+    prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+    return frozenset(name for name in names if not name.endswith("*")), prefixes

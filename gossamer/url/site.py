@@ -1,4 +1,4 @@
-"""Whose URL is it: the host, the origin, and the site that owns them.
+"""Whose URL is it: the host, the origin, and the site that owns them; and the folders that it lies in.
 
 A *host* is a name or an address without port and without the brackets of IPv6: what a resolver is asked for.
 An *origin* is scheme, host and port, with brackets: what has one robots.txt. A *site* is the registrable domain by
@@ -20,6 +20,7 @@ from gossamer.records import Url
 
 # Hosts being crawled now, with room. An entry takes about 200 bytes; a look-up in the list takes 5 µs.
 SITES_REMEMBERED = 16_384
+FOLDERS_MAX = 32  # from the top; what is deeper looks like a trap long before
 
 
 def host_of(url: Url) -> str:
@@ -32,6 +33,18 @@ def host_of(url: Url) -> str:
 def origin_of(url: Url) -> str:
     scheme, _, rest = url.partition("//")
     return f"{scheme}//{rest.partition('/')[0]}"
+
+
+def ascending(url: Url) -> list[Url]:
+    """The folders that a URL lies in, the nearest first: /a/b/c.html lies in /a/b/, /a/ and /."""
+    path = url.partition("?")[0]
+    folders: list[Url] = []
+    end = path.index("/", path.index("//") + 2)
+    # A folder does not lie in itself, though its views do: /a/?page=2.
+    while 0 <= end < len(url) - 1 and len(folders) < FOLDERS_MAX:
+        folders.append(path[: end + 1])
+        end = path.find("/", end + 1)
+    return folders[::-1]
 
 
 @lru_cache(SITES_REMEMBERED)

@@ -1,12 +1,14 @@
 """Traps that a URL gives away: places that go on for ever, told by the shape of the address alone.
 
 Each rule catches what programs make and people do not, and each is drawn so that no honest URL is refused: a page
-that is wrongly kept out is lost, while a trap that gets in costs its host's budget and is noticed later by its
-content. The rules are pure; time comes in as an argument.
+that is wrongly kept out is lost, while a trap that gets in is noticed by its content after a few dozen pages
+(frontier/patterns.py). That goes for session ids in paths, too: commits and documents have names like theirs. The
+rules are pure; time comes in as an argument.
 
 - too long, too deep: links that grow by a bit on every page;
-- repeated parts of a path, /a/b/a/b/a/b: a relative link that should have been absolute. Numbers do not count,
-  since dates and numbered folders repeat them honestly (/2011/11/11/11, /00/00/00/42.jpg);
+- repeated parts of a path, /a/b/a/b/a/b, and three or more parts that come twice in a row, /a/b/c/a/b/c: a relative
+  link that should have been absolute, or a folder that holds itself. Numbers do not count, since dates and numbered
+  folders repeat them honestly (/2011/11/11/11, /00/00/00/42.jpg);
 - too many parameters, the same parameter again and again: filters that pile up; a URL inside a URL inside a URL;
 - calendars: "next month" without end. A date far ahead, or far back in what calls itself a calendar.
   /2003/05/some-title is an archive, /products/2100/5 is no date.
@@ -21,11 +23,13 @@ from datetime import UTC, datetime
 from gossamer.records import Reason, Url
 from gossamer.settings import TrapsSettings
 
+CYCLE_MIN = 3  # parts; fewer come twice in a row honestly, /en/docs/en/docs
 CALENDAR_YEARS_AHEAD = 2  # next year's conference is announced, and the one after; hardly anything beyond
 CALENDAR_YEARS_BACK = 15  # few event calendars are older, and every calendar program goes back for ever
 DATE_YEARS_AHEAD = 75  # where nothing says calendar, later "years" are numbers: /images/8745/12/03.jpg
 
-_HAS_YEAR = re.compile(r"(?<![0-9])[1-9][0-9]{3}(?:[0-9]{2}){0,2}(?![0-9])")  # most URLs need no more than this look
+# Most URLs need no more than this look. It starts with a digit, and looks back from there, to be quick.
+_HAS_YEAR = re.compile(r"[1-9](?<![0-9]{2})[0-9]{3}(?:[0-9]{2}){0,2}(?![0-9])")
 # Escaped five times over: each round through a login or a language switch wraps the whole URL once more.
 WRAPPED_AGAIN = "%25252525"
 
@@ -52,12 +56,13 @@ def trap_in(url: Url, bounds: TrapsSettings, now: float) -> Reason | None:
     """The trap that this URL looks like; None: it looks honest."""
     if len(url) > bounds.url_bytes_max:  # canonical URLs are ASCII
         return Reason.URL_TOO_LONG
-    path, _, query = url[url.index("/", len("https://")) :].partition("?")
-    parts = [part for part in path.split("/") if part]
-    if len(parts) > bounds.path_depth_max:
-        return Reason.TRAP_PATH_DEPTH
-    if len(parts) > bounds.repeats_max and _repeats(parts, bounds.repeats_max):
-        return Reason.TRAP_REPEATED_PATH
+    path, _, query = url[url.index("/", url.index("//") + 2) :].partition("?")
+    if path.count("/") > min(bounds.repeats_max, bounds.path_depth_max):
+        parts = [part for part in path.split("/") if part]
+        if len(parts) > bounds.path_depth_max:
+            return Reason.TRAP_PATH_DEPTH
+        if _repeats(parts, bounds.repeats_max):
+            return Reason.TRAP_REPEATED_PATH
     parameters = query.split("&") if query else []
     if parameters and (WRAPPED_AGAIN in query or _piles_up(parameters, bounds)):
         return Reason.TRAP_PARAMETERS
@@ -67,9 +72,19 @@ def trap_in(url: Url, bounds: TrapsSettings, now: float) -> Reason | None:
 
 
 def _repeats(parts: list[str], most: int) -> bool:
-    if len(parts) - len(set(parts)) < most:
-        return False
-    return any(times > most and not _is_number(part) for part, times in Counter(parts).items())
+    again = len(parts) - len(set(parts))
+    if again >= most and any(times > most and not _is_number(part) for part, times in Counter(parts).items()):
+        return True
+    return again >= CYCLE_MIN and _cycles(parts)
+
+
+def _cycles(parts: list[str]) -> bool:
+    for length in range(CYCLE_MIN, len(parts) // 2 + 1):
+        for start in range(len(parts) - 2 * length + 1):
+            cycle = parts[start : start + length]
+            if cycle == parts[start + length : start + 2 * length] and not any(map(_is_number, cycle)):
+                return True
+    return False
 
 
 def _is_number(part: str) -> bool:

@@ -6,6 +6,7 @@ from random import Random
 
 from gossamer.records import (
     ORIGINAL,
+    Claim,
     Exchange,
     Fetched,
     Lease,
@@ -47,7 +48,8 @@ def outcome(
     media_type: str = "text/html",
 ) -> Outcome:
     lease = Lease(Link(url, source="http://a.test/", depth=2), host="a.test", expires_at=STARTED_AT + 600)
-    return Outcome(lease, result, Page(url, media_type, links=links or []), verdict, content_hash)
+    claim = Claim(content_hash, url, 0.0) if content_hash else None
+    return Outcome(lease, result, Page(url, media_type, links=links or []), verdict, claim)
 
 
 def pages(count: int, start: int = 1) -> list[Outcome]:

@@ -22,10 +22,11 @@ from gossamer.records import ORIGINAL, Claim, Verdict
 
 A, B = "http://a.test/", "http://b.test/"
 CONTENT = "ab" * 32
+PRINT = 0x0123456789ABCDEF
 
 
-def claim(url: str, content: str = CONTENT) -> Claim:
-    return Claim(content, url, 1000.0)
+def claim(url: str, content: str = CONTENT, simhash: int | None = None) -> Claim:
+    return Claim(content, url, 1000.0, simhash)
 
 
 @dataclass
@@ -40,8 +41,10 @@ class Shared:
 @asynccontextmanager
 async def in_process(folder: Path, clock: VirtualClock) -> AsyncIterator[Shared]:
     store = RocksStore(folder / "fingerprints", duplicates.TABLES)
-    local = LocalShared(Duplicates(store), Pace(clock, per_s=2, burst=3, addresses_max=100))
+    claims = Duplicates(store)
+    local = LocalShared(claims, Pace(clock, per_s=2, burst=3, addresses_max=100))
     yield Shared(local, local, local)
+    claims.close()
     store.close()
 
 
@@ -83,6 +86,17 @@ async def test_the_first_url_with_a_content_is_the_original(shared: Shared) -> N
     await shared.first.settle([claim(A)])
     assert await shared.second.judge(claim(B)) == Verdict("same", of=A, at=1000.0)
     assert await shared.second.judge(claim(B, "cd" * 32)) == ORIGINAL
+
+
+async def test_a_near_copy_waits_for_the_page_that_it_is_near_to(shared: Shared) -> None:
+    largest = (1 << 64) - 1  # as far as a number can go over the wire
+    assert await shared.first.judge(claim(A, simhash=largest)) == ORIGINAL
+    waiting = asyncio.ensure_future(shared.second.judge(claim(B, "cd" * 32, largest ^ 0b101)))
+    await turns(waiting.done, most=20)
+    assert not waiting.done()
+    assert await shared.second.judge(claim(B, "ef" * 32, PRINT)) == ORIGINAL
+    await shared.first.settle([claim(A, simhash=largest)])
+    assert await waiting == Verdict("near", of=A, at=1000.0, distance=2)
 
 
 async def test_a_page_repeated_after_a_crash_is_still_the_original(shared: Shared) -> None:

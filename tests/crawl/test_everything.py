@@ -93,6 +93,24 @@ def test_copies_are_recognised_and_stored_once(crawled: Crawled) -> None:
         assert verdicts == Counter(original=1, same=len(urls) - 1), urls
 
 
+def test_near_copies_are_told_from_one_original(crawled: Crawled) -> None:
+    groups: dict[str, set[str]] = {}
+    for url, group in crawled.truth.near_duplicates.items():
+        groups.setdefault(group, set()).add(url)
+    assert groups
+    for urls in groups.values():
+        originals = {url for url in urls if crawled.pages[url]["verdict"] == "original"}
+        assert len(originals) == 1, urls
+        assert {crawled.pages[url]["same_as"] for url in urls - originals} <= originals
+        assert all(crawled.pages[url]["distance"] <= 3 for url in urls - originals)
+
+
+def test_what_is_no_copy_is_not_taken_for_one(crawled: Crawled) -> None:
+    copies = crawled.truth.near_duplicates.keys() | crawled.truth.duplicates.keys()
+    near = {url for url, page in crawled.pages.items() if page["verdict"] == "near"}
+    assert [url for url in near - copies if crawled.truth.is_trap(url) is None] == []  # the pages of a trap are alike
+
+
 def test_every_request_says_who_asks(crawled: Crawled) -> None:
     assert {entry.user_agent for entry in crawled.entries} == {"gossamer/0.1.0 (+test@example.org)"}
 

@@ -14,7 +14,7 @@ from gossamer.fetch.transfer import Transfers
 from gossamer.process.html import process
 from gossamer.records import Failed, Fetched, Reason, Refused
 from gossamer.settings import DnsSettings, FetchSettings
-from gossamer.url.canonical import canonicalize, crawl_schemes
+from gossamer.url.canonical import canonicalize, choose
 from tests.crawl.command import gossamer, quick_settings
 from tests.fetch.ftp_server import ftp_server
 
@@ -41,11 +41,11 @@ async def test_a_folder_is_a_page_of_links() -> None:
         url = server.url("/pub/")
         result = await Ftp(wires).fetch(url)
     assert isinstance(result, Fetched)
-    crawl_schemes(("http", "https", "ftp"))
+    choose(("http", "https", "ftp"))
     try:
         page = process(result.body[:], url)
     finally:
-        crawl_schemes(("http", "https"))
+        choose(("http", "https"))
     assert [link.url for link in page.links] == [server.url("/pub/a.txt"), server.url("/pub/more/")]
     await wires.close()
 
@@ -95,12 +95,12 @@ async def test_a_body_that_is_too_large_is_cut() -> None:
 
 def test_a_scheme_that_is_not_crawled_has_no_canonical_form() -> None:
     assert canonicalize("ftp://a.test/b;c?d") is None
-    crawl_schemes(("ftp",))
+    choose(("ftp",))
     try:
         assert canonicalize("ftp://user@a.test:21/x/../b#c") == "ftp://a.test/b"
         assert canonicalize("http://a.test/") is None
     finally:
-        crawl_schemes(("http", "https"))
+        choose(("http", "https"))
 
 
 async def test_a_scheme_that_nobody_fetches_is_said_at_the_start(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gossamer.clock import Clock
 from gossamer.frontier.frontier import Frontier
 from gossamer.records import (
+    Claim,
     Exchange,
     Failed,
     Fetched,
@@ -58,5 +59,5 @@ def finish(frontier: Frontier, lease: Lease, result: Result) -> None:
     """Answered and finished at once, with nothing in the archive."""
     frontier.answered(lease, result)
     page = Page(lease.url) if isinstance(result, Fetched) else None
-    content_hash = "00" * 32 if page else ""
-    frontier.finish([Outcome(lease, result, page, content_hash=content_hash)], [None])
+    claim = Claim("00" * 32, lease.url, result.exchange.started_at) if isinstance(result, Fetched) else None
+    frontier.finish([Outcome(lease, result, page, claim=claim)], [None])

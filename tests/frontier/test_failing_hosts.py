@@ -49,7 +49,7 @@ def test_what_says_nothing_about_the_host_leaves_its_count_alone(frontier: Front
 
 
 def test_each_failure_in_a_row_costs_a_level() -> None:
-    best, weights = rank(1, NOW, FrontierSettings()), FrontierSettings()
+    best, weights = rank(1, 100, NOW, FrontierSettings()), FrontierSettings()
     levels = [level(Host("a.test", "a.test", failures=count), best, weights) for count in (0, 1, 5, 10, 30)]
     assert [each - levels[0] for each in levels] == [0, 1, 5, 10, 10]
 

@@ -7,7 +7,7 @@ import pytest
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.steps import TRIES_MAX
-from gossamer.records import Outcome, Page, Place, Reason, Refused, State
+from gossamer.records import Claim, Outcome, Page, Place, Reason, Refused, State
 from tests.frontier.stories import failed, fetched, finish, link, moved, one_lease, robots_read
 
 A1, A2, B1 = "http://a.test/1", "http://a.test/2", "http://b.test/1"
@@ -299,7 +299,7 @@ def test_where_content_lies_and_the_end_of_the_archive_are_stored_together(
     result = fetched(clock)
     frontier.answered(lease, result)
     place, end = Place("000-00000.warc.gz", 10, 20), Place("000-00000.warc.gz", 40, 0)
-    frontier.finish([Outcome(lease, result, Page(A1), content_hash="ab" * 32)], [place], end)
+    frontier.finish([Outcome(lease, result, Page(A1), claim=Claim("ab" * 32, A1, clock.now()))], [place], end)
     frontier = reopen()
     known = frontier.state(A1)
     assert known is not None and known.place == place

@@ -39,7 +39,7 @@ def drain(frontier: Frontier, clock: VirtualClock, most: int = 10_000) -> list[s
 
 def test_a_priority_can_be_taken_apart() -> None:
     host = Host("a.test", "a.test", in_links=99)
-    parts = priority(host, depth=1, waited_s=10 * DAY_S, weights=WEIGHTS)
+    parts = priority(host, depth=1, link=100, waited_s=10 * DAY_S, weights=WEIGHTS)
     assert parts.authority == pytest.approx(0.4, abs=0.01)
     assert (parts.freshness, parts.context) == (1.0, 0.5)
     assert parts.waiting == pytest.approx(0.1)
@@ -47,14 +47,20 @@ def test_a_priority_can_be_taken_apart() -> None:
 
 
 def test_a_rank_orders_as_scores_do_at_any_later_time() -> None:
-    seed_later, deep_earlier = rank(0, NOW + 20 * DAY_S, WEIGHTS), rank(4, NOW, WEIGHTS)
+    seed_later, deep_earlier = rank(0, 100, NOW + 20 * DAY_S, WEIGHTS), rank(4, 100, NOW, WEIGHTS)
     assert seed_later < deep_earlier  # 0.24 points better, and only 0.2 behind by waiting
-    assert rank(0, NOW + 30 * DAY_S, WEIGHTS) > deep_earlier
+    assert rank(0, 100, NOW + 30 * DAY_S, WEIGHTS) > deep_earlier
+
+
+def test_of_two_links_at_the_same_depth_the_one_that_is_worth_more_goes_first(frontier: Frontier) -> None:
+    footer, main = Link("http://a.test/footer", source="http://a.test/", depth=1, context=0.2), "http://a.test/main"
+    frontier.add([footer, Link(main, source="http://a.test/", depth=1, context=0.9)])
+    assert frontier.lease(1)[0].url == main
 
 
 def test_a_host_with_in_links_stands_at_a_better_level() -> None:
     known, unknown = Host("a.test", "a.test", in_links=10_000), Host("b.test", "b.test")
-    best = rank(1, NOW, WEIGHTS)
+    best = rank(1, 100, NOW, WEIGHTS)
     assert level(known, best, WEIGHTS) < level(unknown, best, WEIGHTS)
     assert level(unknown, best, WEIGHTS, fixed=1.0) <= level(known, best, WEIGHTS)
 

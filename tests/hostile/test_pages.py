@@ -27,7 +27,9 @@ async def read(body: bytes, *headers: str | bytes) -> Page:
     lines = [line if isinstance(line, bytes) else line.encode() for line in headers]
     head = b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""])
     started = time.monotonic()
-    page = await Processor().process(URL, Fetched(Exchange(b"", head, 200, "192.0.2.1", 0.0, 1.0, 0.5), body))
+    processor = Processor()
+    page = await processor.process(URL, Fetched(Exchange(b"", head, 200, "192.0.2.1", 0.0, 1.0, 0.5), body))
+    await processor.close()
     assert time.monotonic() - started < READ_S_MAX
     return page
 
@@ -42,7 +44,9 @@ async def test_a_gzipped_sitemap_that_is_sent_gzipped_is_unwrapped_twice(http: H
     async with playing(says(answer(body, "Content-Encoding: gzip", "Content-Type: application/gzip"))) as stage:
         result = await http.fetch(stage.url("/sitemap.xml.gz"))
     assert isinstance(result, Fetched) and gzip.decompress(result.body[:]) == inside  # one layer is the transfer's
-    assert urls(await Processor().process(URL, result)) == ["http://a.test/1"]  # the other is the file's
+    processor = Processor()
+    assert urls(await processor.process(URL, result)) == ["http://a.test/1"]  # the other is the file's
+    await processor.close()
 
 
 # ---- refresh ---------------------------------------------------------------------------------------------

@@ -4,15 +4,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.process.html import FRAME, LINKS_MAX, REFRESH, process
+from gossamer.process.html import FRAME, IMAGE, LINKS_MAX, REFRESH, SCRIPT, process
 from gossamer.process.links import ANCHOR_CHARS_MAX
-from gossamer.records import Link, Page
+from gossamer.records import Page
 
 PAGE = "http://a.test/folder/page.html"
 
 
 def page(markup: str, url: str = PAGE) -> Page:
     return process(markup.encode(), url, "text/html; charset=utf-8")
+
+
+def link_parts(markup: str) -> list[tuple[str, str, str]]:
+    return [(link.url, link.anchor, link.rel) for link in page(markup).links]
 
 
 def urls(markup: str, url: str = PAGE) -> list[str]:
@@ -44,6 +48,17 @@ def test_a_word_runs_through_inline_elements_and_ends_at_all_others() -> None:
     assert page("<table><tr><td>1</td><td>2</td></tr></table>").text == "1 2"
     assert page("<div>a</div><b><i>b</i></b>").text == "a b"
     assert page("<a href=1>one</a><a href=2>two</a>").text == "one two"
+
+
+def test_white_space_inside_an_inline_element_ends_a_word() -> None:
+    assert page("<b>a</b><span> </span><b>c</b>").text == "a c"
+    assert page("<b>a</b><i> <u>b</u></i>").text == "a b"
+    assert page("a<b></b><!-- x -->b").text == "ab"
+    assert page("one <b> two</b>").text == "one two"
+
+
+def test_text_goes_on_behind_what_is_not_shown() -> None:
+    assert page("<p>a <noscript><img src=x></noscript>b <noscript>no</noscript> c</p>").text == "a b c"
 
 
 def test_an_empty_script_does_not_hide_the_text_after_it() -> None:
@@ -78,10 +93,7 @@ def test_what_cannot_be_crawled_is_no_link() -> None:
 
 def test_one_followable_occurrence_makes_a_link_followable() -> None:
     markup = "<a href=/both rel='NoFollow ugc'>x</a><a href=/both>y</a><a href=/never rel=nofollow>z</a>"
-    assert page(markup).links == [
-        Link("http://a.test/both", "x", "", PAGE),
-        Link("http://a.test/never", "z", "nofollow", PAGE),
-    ]
+    assert link_parts(markup) == [("http://a.test/both", "x", ""), ("http://a.test/never", "z", "nofollow")]
 
 
 def test_the_first_anchor_that_says_something_is_kept() -> None:
@@ -133,11 +145,9 @@ def test_alternates_for_programs_are_no_links() -> None:
 
 
 def test_frames_and_refreshes_are_links() -> None:
-    assert page("<iframe src=/in></iframe>").links == [Link("http://a.test/in", "", FRAME, PAGE)]
-    assert page("<frameset><frame src=/in></frameset>").links == [Link("http://a.test/in", "", FRAME, PAGE)]
-    assert page("<meta http-equiv=Refresh content='5; url=/new'>").links == [
-        Link("http://a.test/new", "", REFRESH, PAGE)
-    ]
+    assert link_parts("<iframe src=/in></iframe>") == [("http://a.test/in", "", FRAME)]
+    assert link_parts("<frameset><frame src=/in></frameset>") == [("http://a.test/in", "", FRAME)]
+    assert link_parts("<meta http-equiv=Refresh content='5; url=/new'>") == [("http://a.test/new", "", REFRESH)]
     assert page("<meta http-equiv=refresh content=30>").links == []
 
 
@@ -151,7 +161,54 @@ def test_a_query_is_escaped_in_the_encoding_of_its_page() -> None:
     assert found == "http://a.test/%D0%BF%D0%BE%D0%B8%D1%81%D0%BA?q=%EF%F0%E8%E2%E5%F2"
 
 
+def test_pictures_and_scripts_are_links_only_where_they_are_wanted() -> None:
+    markup = b"""<img src=/1 srcset='/2 1x, /3 2x' alt=cat><picture><source srcset=/4></picture>
+        <video poster=/5></video><script src=/6></script><img data-src=/7>"""
+    assert process(markup, PAGE).links == []
+    wanted = process(markup, PAGE, links_from=("images", "scripts")).links
+    assert [link.url for link in wanted] == [f"http://a.test/{number}" for number in range(1, 8)]
+    assert (wanted[0].anchor, wanted[0].rel, wanted[5].rel) == ("cat", IMAGE, SCRIPT)
+    assert len(process(markup, PAGE, links_from=("scripts",)).links) == 1
+
+
+# --- What a page says about itself ---
+
+
+def test_headings_are_those_of_three_levels_and_not_of_the_frame() -> None:
+    markup = (
+        "<header><h1>A</h1></header><nav><h2>Menu</h2></nav><h2> B\n b¶</h2><h4>C</h4><footer><h3>D</h3></footer>"
+    )
+    assert page(markup).headings == ["A", "B b"]
+
+
+def test_the_description_is_the_one_for_search_engines_before_that_for_social_ones() -> None:
+    social = "<meta property=og:description content='for friends'>"
+    assert page(f"{social}<meta name=Description content=' for  all '>").description == "for all"
+    assert page(social).description == "for friends"
+
+
+def test_alternates_are_told_with_their_languages() -> None:
+    markup = "<link rel=alternate hreflang=de-AT href=/de><link rel=alternate href=/feed type=application/rss+xml>"
+    assert page(markup).alternates == [("de-at", "http://a.test/de")]
+
+
+def test_the_language_is_what_the_text_is_in_and_else_what_is_declared() -> None:
+    english = "<p>this is the text of a page and it is in the language that it is in, as one can see"
+    assert page(f"<html lang=de>{english}").language == "en"
+    assert page("<html lang=pt-BR><p>xyzzy").language == "pt"
+    assert page("<meta http-equiv=content-language content=fr><p>xyzzy").language == "fr"
+    assert page("<p>xyzzy").language == ""
+
+
 # --- What the author asks of robots ---
+
+
+def test_what_is_said_to_another_robot_is_not_for_us() -> None:
+    markup = b"<meta name=otherbot content='noindex, noarchive'>"
+    assert not process(markup, PAGE).noindex
+    ours = process(markup, PAGE, agent="OtherBot")
+    assert (ours.noindex, ours.nofollow, ours.noarchive) == (True, False, True)
+    assert not process(b"<meta name=robots content=none>", PAGE).noarchive
 
 
 @pytest.mark.parametrize(
@@ -199,6 +256,9 @@ def test_any_bytes_make_a_page(body: bytes, content_type: str | None) -> None:
         "<ul><li>" * 50_000,
         "<noscript>" * 50_000,
         "<span>x</span>" * 50_000,
+        "x" + "<b></b>" * 50_000 + "y",
+        "<div class=menu><main>" * 400 + "x<p>" * 20_000,
+        "<nav>" * 900 + "<a href=x>x</a>" * 10_000,
         "<a href='" + "x" * 1_000_000,
         "<" * 100_000,
         "<!--" * 100_000,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gossamer.process.html import process, refresh
 from gossamer.process.processor import header_words
+from gossamer.process.srcset import candidates
 from gossamer.process.text import fold
 from gossamer.records import Page
 from gossamer.url.canonical import canonicalize
@@ -96,6 +97,32 @@ def test_a_refresh_is_parsed_as_the_standard_says() -> None:
     for row in rows("html/wpt_meta_refresh"):
         expected = None if row["expected"] is None else tuple(row["expected"])
         assert refresh(row["content"]) == expected, row["id"]
+
+
+def test_a_srcset_is_parsed_as_the_standard_says() -> None:
+    for row in rows("html/wpt_srcset"):
+        found = list(candidates(row["srcset"]))
+        if row["none_valid"]:
+            assert found == [], row["id"]
+        else:
+            assert row["expected_selected_raw"] in found, row["id"]
+
+
+PICTURES_OTHERWISE = {
+    "a candidate with a parenthesis that is not closed has no valid descriptor": {24},
+    "attributes of one site each, with lists that are no srcset": {36},
+    "meta elements and conditional comments are not read for pictures": {13, 23},
+}
+
+
+def test_pictures_are_those_of_heritrix_where_they_are_wanted() -> None:
+    differs = {f"heritrix-html-{number}" for numbers in PICTURES_OTHERWISE.values() for number in numbers}
+    pictures = {f"heritrix-html-{number}" for number in (10, 13, 18, 19, 20, 23, *range(24, 38))}
+    for row in rows("html/heritrix_extractor_html"):
+        if row["id"] in pictures:
+            found = {link.url for link in process(row["html"].encode(), row["url"], links_from=("images",)).links}
+            expected = {canonicalize(url) for url in row["exact" if "exact" in row else "must_contain"]}
+            assert (found >= expected) == (row["id"] not in differs), row["id"]
 
 
 def test_folding_is_what_the_text_of_a_page_has_been_through() -> None:

@@ -1,23 +1,30 @@
 from __future__ import annotations
 
 import gzip
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from gossamer.interfaces import Process
 from gossamer.interfaces import Processor as AnyProcessor
-from gossamer.process.processor import Processor, media_type_of
-from gossamer.records import Exchange, Fetched, Page
+from gossamer.process import media_types
+from gossamer.process.media_types import Reader
+from gossamer.process.processor import Processor
+from gossamer.process.sniffing import media_type_of
+from gossamer.records import Page
+from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.url.canonical import choose
+from tests.process.documents import fetched
 
 URL = "http://a.test/x"
 
 
-def fetched(body: bytes, *headers: str) -> Fetched:
-    head = "\r\n".join(["HTTP/1.1 200 OK", *headers, "", ""]).encode("latin-1")
-    return Fetched(Exchange(b"", head, 200, "192.0.2.1", 0.0, 1.0, 0.5), body)
-
-
 async def page(body: bytes, *headers: str) -> Page:
-    processor: AnyProcessor = Processor()
+    processor: AnyProcessor = Processor()  # nothing here is read aside
     return await processor.process(URL, fetched(body, *headers))
 
 
@@ -36,6 +43,16 @@ async def page(body: bytes, *headers: str) -> Page:
         ("text/xml", b"<?xml version='1.0'?><html>", "text/html"),
         ("text/html", b"<?xml version='1.0'?><!-- c --><urlset>", "application/xml"),
         ("application/rss+xml", b"<rss>", "application/rss+xml"),
+        ("text/xml", b"<?xml version='1.0'?><rss version='2.0'>", "application/rss+xml"),
+        ("text/html", b"<feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
+        ("application/xml", b"<rdf:RDF>", "application/rdf+xml"),
+        ("text/xml", b"<svg>", "image/svg+xml"),
+        ("text/xml", b"<!DOCTYPE svg PUBLIC 'a' 'b'>\n<svg>", "image/svg+xml"),
+        ("image/png", b"GIF89a", "image/gif"),
+        (None, b"RIFF\1\2\3\4WEBPVP8 ", "image/webp"),
+        (None, b"BM is a text", "text/plain"),
+        ("application/x-own", b"%PDF-1.7", "application/x-own"),
+        ("application/x-own", b"<html>", "text/html"),
         (None, b"\xef\xbb\xbf<sm:urlset>", "application/xml"),
         ("application/gzip", gzip.compress(b"<urlset>", mtime=0), "application/xml"),
         ("application/gzip", gzip.compress(b"http://a.test/\n", mtime=0), "text/uri-list"),
@@ -69,26 +86,81 @@ async def test_a_sitemap_is_read_whatever_it_is_called() -> None:
 
 
 async def test_what_nobody_reads_is_a_page_without_text_and_links() -> None:
-    assert await page(b"\x89PNG\r\n", "Content-Type: image/png") == Page(URL, media_type="image/png")
+    assert await page(b"PK\x03\x04", "Content-Type: application/zip") == Page(URL, media_type="application/zip")
     assert await page(b"", "Content-Type: text/html") == Page(URL, media_type="text/html")
 
 
-async def test_a_body_that_a_parser_gives_up_on_is_an_empty_page() -> None:
+def reads_html(monkeypatch: pytest.MonkeyPatch, process: Process) -> Processor:
+    monkeypatch.setitem(media_types.TYPES, "text/html", Reader(process))
+    return Processor()
+
+
+async def test_a_body_that_a_parser_gives_up_on_is_an_empty_page(monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(body: bytes, url: str, content_type: str | None) -> Page:
         body.decode("ascii")
         return Page(url, text="read")
 
-    processor = Processor({"text/html": gives_up})
+    processor = reads_html(monkeypatch, gives_up)
     found = await processor.process(URL, fetched(b"\xff", "Content-Type: text/html"))
-    assert found == Page(URL, media_type="text/html")
+    assert found.fault.startswith("it cannot be read: 'ascii' codec")
+    assert replace(found, fault="") == Page(URL, media_type="text/html")
 
 
-async def test_our_own_fault_is_not_hidden() -> None:
+async def test_our_own_fault_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_wrong(body: bytes, url: str, content_type: str | None) -> Page:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await Processor({"text/html": is_wrong}).process(URL, fetched(b"x", "Content-Type: text/html"))
+        await reads_html(monkeypatch, is_wrong).process(URL, fetched(b"x", "Content-Type: text/html"))
+
+
+async def test_a_page_is_watched_while_it_is_read_here_and_not_while_it_is_read_aside() -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        told.append("reading")
+        yield
+        told.append("read")
+
+    processor = Processor(process=ProcessSettings(aside_bytes=1024))
+    small, large = fetched(b"<p>x", "Content-Type: text/html"), fetched(b"<p>" + b"x" * 1024)
+    assert (await processor.process(URL, small, watched)).text == "x"
+    assert told == ["reading", "read"]
+    assert (await processor.process(URL, large, watched)).text == "x" * 1024
+    assert told == ["reading", "read"]
+    await processor.close()
+
+
+@pytest.fixture
+def without_b() -> Iterator[None]:
+    choose(dropped=("b",))
+    yield
+    choose()
+
+
+@pytest.mark.usefixtures("without_b")
+async def test_what_is_read_aside_is_read_as_here() -> None:
+    body = b"""<html><head><title>T</title><meta name="otherbot" content="noindex"><link rel=canonical href=/c></head>
+        <body><nav><a href="/n?b=2">N</a></nav><p><a href=/p>A page about links</a><img src=/i.png>"""
+    body += b"<p>Some words that make it long enough. " * 50
+    headers = ("Content-Type: text/html", "X-Robots-Tag: otherbot: nofollow", "Refresh: 0; url=/r")
+    pages = []
+    for aside_bytes in (1024, 10_000):
+        settings = ProcessSettings(aside_bytes=aside_bytes, links_from=("images",))
+        weights = ContextSettings(anchor_weight=0.9)
+        processor = Processor("otherbot", settings, weights, parameters_dropped=("b",))
+        pages.append(await processor.process(URL, fetched(body, *headers)))
+        await processor.close()
+    assert pages[0] == pages[1]
+    assert pages[0].noindex and pages[0].nofollow
+    assert {link.url: link.rel for link in pages[0].links} == {
+        "http://a.test/c": "canonical",
+        "http://a.test/n": "",
+        "http://a.test/p": "",
+        "http://a.test/i.png": "image",
+        "http://a.test/r": "refresh",
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,6 +175,8 @@ async def test_our_own_fault_is_not_hidden() -> None:
         (("X-Robots-Tag: gossamer: noindex",), True, False),
         (("X-Robots-Tag: otherbot: noindex, Gossamer: nofollow",), False, True),
         (("X-Robots-Tag: unavailable_after: 25 Jun 2010 15:00:00 PST, noindex",), True, False),
+        (("X-Robots-Tag: unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, nofollow",), False, True),
+        (("X-Robots-Tag: otherbot: unavailable_after: Friday, 25-Jun-10 15:00:00 UTC, none",), False, False),
     ],
 )
 async def test_robots_headers_count_like_words_in_the_page(
@@ -115,3 +189,52 @@ async def test_robots_headers_count_like_words_in_the_page(
 async def test_a_header_does_not_take_back_what_the_page_asks() -> None:
     found = await page(b"<meta name=robots content=noindex>", "Content-Type: text/html", "X-Robots-Tag: nofollow")
     assert (found.noindex, found.nofollow) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "noarchive"),
+    [("noarchive", True), ("none", False), ("gossamer: noarchive", True), ("otherbot: noarchive", False)],
+)
+async def test_a_header_may_ask_for_no_copies(header: str, noarchive: bool) -> None:
+    assert (await page(b"x", "Content-Type: text/plain", f"X-Robots-Tag: {header}")).noarchive == noarchive
+
+
+# ---- nothing is loaded -----------------------------------------------------------------------------------
+
+LAUGHS = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(11))
+
+
+@pytest.mark.parametrize(
+    ("media_type", "markup"),
+    [
+        ("application/xml", "<urlset><url><loc>http://a.test/{text}</loc></url>{rest}</urlset>"),
+        ("application/rss+xml", "<rss><channel><title>{text}</title>{rest}</channel></rss>"),
+        ("application/atom+xml", "<feed><title>{text}</title><entry><link href='{text}'/>{rest}</entry></feed>"),
+        ("image/svg+xml", "<svg width='{text}' height='1'><title>{text}</title>{rest}</svg>"),
+        ("application/xhtml+xml", "<html><head><title>{text}</title></head><body>{text}{rest}</body></html>"),
+    ],
+)
+async def test_nothing_is_expanded_or_loaded_whatever_a_document_says(
+    media_type: str, markup: str, folder: Path
+) -> None:
+    (folder / "secret").write_text("secret")
+    server = socket.create_server(("127.0.0.1", 0))
+    here = f"http://127.0.0.1:{server.getsockname()[1]}"
+    outside = f"""<!ENTITY file SYSTEM "file://{folder}/secret"><!ENTITY net SYSTEM "{here}/entity">
+        <!ENTITY % dtd SYSTEM "{here}/parameter"> %dtd;"""
+    rest = f"""<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="{here}/include" parse="text"/>
+        <script src="{here}/script"/><img src="{here}/image"/><image href="{here}/svg"/>
+        <style>@import "{here}/css"</style>"""
+    text = (
+        f'<?xml version="1.0"?><?xml-stylesheet href="{here}/style"?>'
+        f'<!DOCTYPE x SYSTEM "{here}/dtd" [{LAUGHS}{outside}]>' + markup.format(text="&a11;&file;&net;", rest=rest)
+    )
+    for settings in (ProcessSettings(), ProcessSettings(aside_bytes=1024)):
+        processor = Processor(process=settings)
+        page = await processor.process(URL, fetched(text.encode(), f"Content-Type: {media_type}"))
+        await processor.close()
+        assert page.media_type == media_type
+        assert "secret" not in repr(page) and "haha" not in repr(page)
+    server.setblocking(False)
+    with server, pytest.raises(BlockingIOError):  # nobody has come
+        server.accept()

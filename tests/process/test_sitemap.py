@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.process.sitemap import SITEMAP, URLS_MAX, process
+from gossamer.process.sitemap import BYTES_MAX, URLS_MAX, process
+from gossamer.records import SITEMAP
 from gossamer.url.canonical import canonicalize
 from tests.cases import content, rows
 
@@ -49,13 +50,30 @@ def test_a_gzipped_sitemap_that_was_cut_off_gives_what_can_be_had() -> None:
 
 
 def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
-    bomb = gzip.compress(b"<urlset>" + b" " * 200_000_000)
+    bomb = gzip.compress(b"<urlset>" + b" " * BYTES_MAX + b"<url><loc>http://a.test/</loc></url>", 1)
     assert process(bomb, URL).links == []
 
 
 def test_a_plain_list_has_a_url_a_line() -> None:
     text = "\ufeffhttp://a.test/1\r\nhttp://a.test/2\n\nwww.a.test/3\nsome words\nhttp://a.test/4 and more"
     assert [url for url, _ in entries(text)] == ["http://a.test/1", "http://a.test/2", "http://www.a.test/3"]
+
+
+def test_what_extensions_say_of_pictures_videos_news_and_languages_is_not_a_page() -> None:
+    text = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="i">
+        <url><loc>http://a.test/1</loc>
+          <image:image><image:loc>http://a.test/1.png</image:loc>
+            <image:license>http://a.test/l</image:license></image:image>
+          <video:video><video:content_loc>http://a.test/1.mp4</video:content_loc><video:player_loc>http://a.test/p
+            </video:player_loc><video:publication_date>2020-01-01</video:publication_date></video:video>
+          <news:news><news:publication><news:name>N</news:name></news:publication>
+            <news:publication_date>2021-01-01</news:publication_date><news:title>T</news:title></news:news>
+          <xhtml:link rel="alternate" hreflang="de" href="http://a.test/de/1"/>
+          <lastmod>2024-01-02</lastmod></url>
+        <url><image:image><image:loc>http://a.test/2.png</image:loc></image:image><loc>http://a.test/2</loc></url>
+        <url><image:image><image:loc>http://a.test/3.png</image:loc></image:image><x:url>http://a.test/4</x:url></url>
+        </urlset>"""
+    assert entries(text) == [("http://a.test/1", "2024-01-02"), ("http://a.test/2", None)]
 
 
 def test_a_feed_is_a_sitemap_too() -> None:

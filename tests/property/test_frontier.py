@@ -169,7 +169,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """Also what comes too late, see below: that changes nothing."""
         finished, self.answered = self.answered[:most], self.answered[most:]
         outcomes = [
-            Outcome(lease, result, Page(lease.url) if isinstance(result, Fetched) else None, content_hash="00")
+            Outcome(lease, result, Page(lease.url) if isinstance(result, Fetched) else None)
             for lease, result in finished
         ]
         self.frontier.finish(outcomes, [None] * len(outcomes))

@@ -17,6 +17,7 @@ from random import Random
 from gossamer.clock import VirtualClock
 from gossamer.records import Answer, Exchange, Failed, Fetched, Link, Moved, Reason, Url, Validators
 from gossamer.settings import PolitenessSettings
+from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import host_of
 
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -84,7 +85,12 @@ class ModelledWeb:
     # ---- what it answers -----------------------------------------------------------------------------
 
     async def fetch(
-        self, url: Url, validators: Validators | None = None, *, body_bytes_max: int | None = None
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
     ) -> Answer:
         host = self.hosts[host_of(url)]
         started_at = self.clock.now()

@@ -15,7 +15,7 @@ import asyncio
 import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from random import Random
 
@@ -26,7 +26,7 @@ from gossamer.fetch.robots import RobotsCache
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
-from gossamer.interfaces import Batch
+from gossamer.interfaces import Batch, Watched
 from gossamer.records import (
     ORIGINAL,
     Claim,
@@ -249,8 +249,9 @@ class Worker:
 
     # ---- the processor -------------------------------------------------------------------------------
 
-    async def process(self, url: Url, fetched: Fetched) -> Page:
-        await self.world.peril()
+    async def process(self, url: Url, fetched: Fetched, watched: Watched = nullcontext) -> Page:
+        with watched():
+            await self.world.peril()
         return Page(url, links=self.world.web.links(url))
 
     # ---- duplicates: there are none ------------------------------------------------------------------

@@ -7,6 +7,7 @@ from gossamer.interfaces import Filter
 from gossamer.records import Link, Reason
 from gossamer.settings import TrapsSettings
 from gossamer.url.filters import Filters
+from gossamer.url.media_types import MediaTypes
 
 SEED = "http://www.example.com/start"
 
@@ -110,3 +111,117 @@ def test_traps_are_refused_with_their_reason_at_the_time_of_the_clock() -> None:
     assert door(link("http://www.example.com/" + "a" * 60)) is Reason.URL_TOO_LONG
     clock.advance(366 * 86_400)
     assert door(link("http://www.example.com/calendar/2027/01")) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://ads.example.com/a", Reason.EXCLUDED),
+        ("http://eu.ads.example.com:81/a", Reason.EXCLUDED),
+        ("http://ads.example.com./a", Reason.EXCLUDED),
+        ("http://xn--bcher-kva.example.com/", Reason.EXCLUDED),
+        ("http://badads.example.com/a", None),
+        ("http://www.example.com/ads.example.com", None),
+        ("http://ads.example.org/", Reason.SCOPE),
+    ],
+)
+def test_an_excluded_host_is_left_out_with_all_names_below_it(url: str, reason: Reason | None) -> None:
+    door = Filters([SEED], scope="site", hosts_excluded=["ADS.example.com", "*.bücher.example.com."])
+    assert door(link(url)) is reason
+
+
+def test_a_seed_on_an_excluded_host_is_left_out() -> None:
+    assert Filters([SEED], hosts_excluded=["example.com"])(Link(SEED)) is Reason.EXCLUDED
+
+
+def test_an_address_can_be_excluded() -> None:
+    door = Filters([SEED], scope="any", hosts_excluded=["127.0.0.1", "[::1]"])
+    assert door(link("http://127.0.0.1:81/")) is Reason.EXCLUDED
+    assert door(link("http://[::1]/")) is Reason.EXCLUDED
+    assert door(link("http://10.0.0.1/")) is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "inside", "outside"),
+    [
+        ("http://www.example.com/docs/", ["/docs/", "/docs/a?b"], ["/docs", "/docs-old/", "/", "/a/docs/"]),
+        ("http://WWW.example.com/docs", ["/docs", "/docs/", "/docs/a", "/docs?a"], ["/docs-old", "/docsa/b"]),
+        ("https://www.example.com/docs/", ["/docs/a"], ["/a"]),
+        ("http://www.example.com", ["/", "/a"], []),
+        ("http://www.example.com/p?id=", ["/p?id=7"], ["/p", "/p?a=1&id=7"]),
+        ("http://www.example.com/%7Eann", ["/~ann/", "/~ann"], ["/~anna"]),
+        ("/docs/", ["/docs/a"], ["/docs", "/a/docs/"]),
+        ("/docs", ["/docs", "/docs/a"], ["/docs-old"]),
+        ("http://other.example/", [], ["/", "/docs/"]),
+    ],
+)
+def test_a_prefix_ends_where_a_part_of_a_path_does(prefix: str, inside: list[str], outside: list[str]) -> None:
+    door = Filters([SEED], prefixes=[prefix, "/never/"])
+    for path in inside:
+        assert door(link(f"http://www.example.com{path}")) is None, path
+    for path in outside:
+        assert door(link(f"http://www.example.com{path}")) is Reason.NOT_INCLUDED, path
+
+
+def test_a_seed_needs_no_prefix() -> None:
+    assert Filters([SEED], prefixes=["/docs/"])(Link(SEED)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "html", "pictures"),
+    [
+        ("/a.jpg", Reason.MEDIA_TYPE, None),
+        ("/a.JPEG?size=2", Reason.MEDIA_TYPE, None),
+        ("/a.mp4", Reason.MEDIA_TYPE, Reason.MEDIA_TYPE),
+        ("/a.tar.zip", Reason.MEDIA_TYPE, Reason.MEDIA_TYPE),
+        ("/a.html", None, None),  # can be anything: the answer tells
+        ("/a.php", None, None),
+        ("/a", None, None),
+        ("/a.jpg/", None, None),
+        ("/show?file=a.jpg", None, None),
+        ("/wiki/File:Garden.jpg", None, None),
+        ("/feed.xml", None, None),
+    ],
+)
+def test_an_ending_that_tells_the_media_type_is_enough_to_refuse(
+    path: str, html: Reason | None, pictures: Reason | None
+) -> None:
+    url = f"http://www.example.com{path}"
+    assert Filters([SEED])(link(url)) is None
+    assert Filters([SEED], media_types=["text/html"])(link(url)) is html
+    assert Filters([SEED], media_types=["image/*"])(link(url)) is pictures
+
+
+def test_a_seed_and_a_sitemap_are_asked_for_whatever_their_ending() -> None:
+    door = Filters([SEED], media_types=["text/html"])
+    assert door(Link("http://www.example.com/a.zip")) is None
+    assert door(link("http://www.example.com/sitemap.zip", rel="sitemap")) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_wanted"),
+    [
+        ("text/html", True),
+        ("Text/HTML; charset=utf-8", True),
+        ("application/pdf", True),
+        ("", True),  # says nothing, so it may be
+        ("text", False),
+        ("image/png", False),
+        ("application/pdf-x", False),
+    ],
+)
+def test_a_declared_type_is_wanted_by_itself_or_by_its_kind(declared: str, is_wanted: bool) -> None:
+    assert MediaTypes(["text/*", "application/pdf"]).wants(declared) is is_wanted
+    assert MediaTypes([]).wants(declared)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"prefixes": ["docs/"]}, "prefix 'docs/' is neither a URL nor a path"),
+        ({"hosts_excluded": ["a b"]}, "excluded host 'a b' is not the name of a host"),
+    ],
+)
+def test_what_means_nothing_is_named(bad: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Filters([SEED], prefixes=bad.get("prefixes", ()), hosts_excluded=bad.get("hosts_excluded", ()))

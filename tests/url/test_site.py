@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.url.canonical import canonicalize
-from gossamer.url.site import host_of, origin_of, site_of
+from gossamer.url.site import ascending, host_of, origin_of, site_of
 from tests.cases import rows
 
 
@@ -46,11 +46,34 @@ def test_a_site_is_what_somebody_registered(host: str, site: str) -> None:
     assert site_of(host) == site
 
 
+@pytest.mark.parametrize(
+    ("url", "folders"),
+    [
+        ("http://a.test/a/b/c.html", ["http://a.test/a/b/", "http://a.test/a/", "http://a.test/"]),
+        ("http://a.test/a/b/", ["http://a.test/a/", "http://a.test/"]),
+        ("http://a.test/a", ["http://a.test/"]),
+        ("http://a.test/", []),
+        ("http://a.test/a/?page=2/3", ["http://a.test/a/", "http://a.test/"]),
+        ("http://a.test/?q=1", ["http://a.test/"]),
+        ("https://[::1]:8080/a//b", ["https://[::1]:8080/a//", "https://[::1]:8080/a/", "https://[::1]:8080/"]),
+        ("ftp://a/b", ["ftp://a/"]),
+    ],
+)
+def test_a_url_lies_in_the_folders_above_it(url: str, folders: list[str]) -> None:
+    assert ascending(url) == folders
+
+
+# Rows of the public suffix list's own test that hold no name a URL can have, so no site is asked for.
+NOT_A_HOST = {None, ".....", ".com", ".example", ".example.com", ".example.example"}
+
+
 def test_sites_follow_the_public_suffix_list() -> None:
     for row in rows("urls/psl_registrable_domain"):
+        if row["host"] in NOT_A_HOST:
+            assert row["expected_registrable_domain"] is None
+            continue
         url = canonicalize(f"http://{row['host']}/")
-        if row["host"] is None or url is None or "" in host_of(url).split("."):
-            continue  # not the name of a host
+        assert url is not None, row["host"]
         host = host_of(url)
         expected = row["expected_registrable_domain"]
         # What has no registrable domain is its own site. Hosts arrive here in their ASCII form.

@@ -22,6 +22,10 @@ def trap(rest: str) -> Reason | None:
         "/shop/item/12345.html?colour=red&size=42",
         "/" + "/".join(f"part{n}" for n in range(16)),
         "/en/docs/en/index.html",
+        "/en/docs/en/docs/intro",
+        "/a/b/c/x/a/b/c",  # not in a row
+        "/2011/05/a/2011/05/a",
+        "/commit/9f3ac01b77d0e4c2a1b5/diff",
         "/2011/11/11/11",  # a date and a number
         "/img/00/00/00/42.jpg",  # numbered folders
         "/shoes/-/-/-/red",  # choices not made
@@ -59,6 +63,9 @@ def test_an_honest_url_is_let_through(rest: str) -> None:
         ("/a/b/a/b/a/b", Reason.TRAP_REPEATED_PATH),
         ("/info/more/info/more/info/more/", Reason.TRAP_REPEATED_PATH),
         ("/x/x/x", Reason.TRAP_REPEATED_PATH),
+        ("/a/1/a/2/a/3", Reason.TRAP_REPEATED_PATH),
+        ("/a/b/c/a/b/c", Reason.TRAP_REPEATED_PATH),
+        ("/site/a/b/c/d/a/b/c/d/x", Reason.TRAP_REPEATED_PATH),
         ("/x?" + "&".join(f"p{n}=1" for n in range(9)), Reason.TRAP_PARAMETERS),
         ("/x?f=1&f=2&f=3&f=4&f=5", Reason.TRAP_PARAMETERS),
         ("/x?f=1&f=1&f=1", Reason.TRAP_PARAMETERS),

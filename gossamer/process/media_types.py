@@ -1,0 +1,164 @@
+"""Media types are modules: a table from a type to what reads it.
+
+A new one is one file and one line here, or the user's own:
+
+    @gossamer.processes("text/x-recipe")
+    def recipe(body: bytes, url: str, content_type: str | None) -> Page: ...
+
+A crawl runs in processes of its own, which have to find the function: a package says in its metadata where it is, and
+every process of the crawl loads it. Whoever builds a `Processor` in their own program needs no package.
+
+    [project.entry-points."gossamer.processors"]
+    recipes = "my_package:recipe"
+
+The user's own go before ours. What they raise costs the page, with a fault that says so, and their links are made
+canonical. What ours raise is a bug, except for the few exceptions by which parsers say that they cannot read on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
+from selectolax.lexbor import SelectolaxError
+
+from gossamer.interfaces import Process
+from gossamer.process import feed, html, image, pdf, sitemap, text
+from gossamer.process.sniffing import HTML, PDF, TEXT, URI_LIST, XHTML, XML
+from gossamer.records import Page, Url
+from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.url.canonical import canonicalize
+
+GROUP = "gossamer.processors"
+
+
+class Reader(NamedTuple):
+    process: Process
+    is_risky: bool = False  # always read aside (`aside.py`), whatever its size
+    head_bytes: int | None = None  # all that it looks at
+    is_own: bool = False  # of the user
+
+    @property
+    def can_go_aside(self) -> bool:
+        """Another process can find it: its module can be imported there, and defines it at once."""
+        name = getattr(self.process, "__qualname__", "<locals>")
+        return not self.is_own or (self.process.__module__ != "__main__" and "<locals>" not in name)
+
+
+PICTURE = Reader(image.process, head_bytes=image.HEAD_BYTES)
+
+TYPES: dict[str, Reader] = {
+    HTML: Reader(html.process),
+    XHTML: Reader(html.process),
+    XML: Reader(sitemap.process),
+    "text/xml": Reader(sitemap.process),
+    URI_LIST: Reader(sitemap.process),
+    "application/rss+xml": Reader(feed.process),
+    "application/atom+xml": Reader(feed.process),
+    "application/rdf+xml": Reader(feed.process),
+    TEXT: Reader(text.process),
+    PDF: Reader(pdf.process, is_risky=True),
+    "image/png": PICTURE,
+    "image/gif": PICTURE,
+    "image/jpeg": PICTURE,
+    "image/webp": PICTURE,
+    "image/bmp": PICTURE,
+    "image/svg+xml": PICTURE,
+}
+
+OWN: dict[str, Reader] = {}  # filled by `processes`
+
+# What parsers raise for a body that they cannot read, and nothing else: any other exception of ours is a bug, and to
+# stop there is safer than to crawl on with it.
+UNREADABLE = (SelectolaxError, UnicodeError)
+
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*")
+P = TypeVar("P", bound=Process)
+
+
+def processes(*media_types: str, aside: bool = False) -> Callable[[P], P]:
+    """A decorator: this function reads these media types. `aside`: always in a process of its own, under limits."""
+
+    def register(process: P) -> P:
+        reader = Reader(process, is_risky=aside, is_own=True)
+        if aside and not reader.can_go_aside:
+            raise ValueError(f"{_name(process)} cannot be read aside: it has to be in a module that can be imported")
+        for media_type in media_types:
+            if _MEDIA_TYPE.fullmatch(media_type) is None:
+                raise ValueError(f"{media_type!r} is not a media type such as text/html, in small letters")
+            known = OWN.setdefault(media_type, reader)
+            if _name(known.process) != _name(process):
+                raise ValueError(f"two processors for {media_type}: {_name(known.process)} and {_name(process)}")
+            OWN[media_type] = reader
+        return process
+
+    return register
+
+
+def load_own() -> None:
+    """Load the processors of installed packages, so that they are in `OWN`. Raises `ConfigError`."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - the process aside starts faster without
+
+    from gossamer.config import ConfigError  # noqa: PLC0415
+
+    for point in entry_points(group=GROUP):
+        of_package = f" of {point.dist.name}" if point.dist else ""
+        try:
+            loaded = point.load()
+        except Exception as fault:  # whatever a stranger's module raises when it is imported
+            raise ConfigError(
+                f"{GROUP}: {point.name} = {point.value}{of_package} cannot be loaded: {type(fault).__name__}: {fault}"
+            ) from fault
+        if callable(loaded) and all(reader.process is not loaded for reader in OWN.values()):
+            raise ConfigError(
+                f"{GROUP}: {point.name} = {point.value}{of_package} says of no media type that it reads it: "
+                'it needs @gossamer.processes("...")'
+            )
+
+
+class Readers:
+    """The whole table as a crawl wants it: ours with its choices made, the user's own before them."""
+
+    def __init__(self, agent: str, process: ProcessSettings, context: ContextSettings) -> None:
+        chosen = partial(html.process, agent=agent, links_from=process.links_from, weights=context)
+        self._readers = {
+            name: reader._replace(process=chosen) if reader.process is html.process else reader
+            for name, reader in TYPES.items()
+        } | OWN
+
+    def get(self, media_type: str) -> Reader | None:
+        return self._readers.get(media_type)
+
+    def read(self, media_type: str, body: bytes, url: Url, content_type: str | None) -> Page:
+        """In this process, whatever comes of it."""
+        reader = self._readers[media_type]
+        try:
+            page = reader.process(body, url, content_type)
+            if reader.is_own:
+                page = _checked(page, url)
+        except UNREADABLE as fault:
+            return Page(url, media_type=media_type, fault=f"it cannot be read: {fault}")
+        except (Exception, SystemExit) as fault:
+            if not reader.is_own or isinstance(fault, MemoryError):
+                raise
+            return Page(url, media_type=media_type, fault=f"{_name(reader.process)} failed: {described(fault)}")
+        return replace(page, media_type=media_type)
+
+
+def described(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+
+
+def _checked(page: object, url: Url) -> Page:
+    """What a user's processor gave, as everybody else may rely on it: the right URL, and links that are canonical."""
+    if not isinstance(page, Page):
+        raise TypeError(f"it gave {type(page).__name__} and not a Page")
+    links = [replace(link, url=found) for link in page.links if (found := canonicalize(link.url, url))]
+    return replace(page, url=url, links=links)
+
+
+def _name(process: Process) -> str:
+    return f"{process.__module__}.{getattr(process, '__qualname__', type(process).__qualname__)}"

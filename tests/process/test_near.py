@@ -1,0 +1,122 @@
+"""The index of SimHashes on a real store: what is kept, what is found again, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gossamer.frontier.store import RocksStore
+from gossamer.process.near import BUCKET_MAX, TABLES, NearIndex, OtherIndex
+from gossamer.records import Claim
+
+A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
+PRINT = 0x0123456789ABCDEF
+
+
+def claim(url: str, simhash: int | None = PRINT, at: float = 1000.0) -> Claim:
+    return Claim("ab" * 32, url, at, simhash)
+
+
+@contextmanager
+def index(folder: Path, near_bits: int = 3, shingle_words: int = 3) -> Iterator[tuple[NearIndex, RocksStore]]:
+    store = RocksStore(folder / "fingerprints", TABLES)
+    try:
+        opened = NearIndex(store, near_bits, shingle_words)
+        yield opened, store
+        opened.close()
+    finally:
+        store.close()
+
+
+def add(opened: tuple[NearIndex, RocksStore], *claims: Claim) -> int:
+    """How many rows it wrote."""
+    near, store = opened
+    batch = store.batch()
+    near.add(claims, batch)
+    rows = len(batch)
+    store.write(batch, sync=False)
+    return rows
+
+
+def test_the_nearest_of_several_is_found(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A, PRINT ^ 0b111), claim(B, PRINT ^ 0b1, at=2000.0), claim(C, PRINT ^ 0b1111))
+        assert opened[0].nearest(PRINT, besides="") == (B, 2000.0, 1)
+        assert opened[0].nearest(PRINT, besides=B) == (A, 1000.0, 3)
+        assert opened[0].nearest(~PRINT & (1 << 64) - 1, besides="") is None
+
+
+def test_what_was_added_is_there_after_a_restart(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A))
+    with index(folder) as (near, _):
+        assert near.nearest(PRINT ^ 1 << 63, besides="") == (A, 1000.0, 1)
+
+
+def test_two_in_one_batch_that_share_buckets_are_both_kept(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A, PRINT), claim(B, PRINT ^ 0b11111))  # they have their upper blocks in common
+        assert opened[0].nearest(PRINT, besides="") == (A, 1000.0, 0)
+        assert opened[0].nearest(PRINT ^ 0b11111, besides="") == (B, 1000.0, 0)
+
+
+def test_adding_twice_changes_nothing(folder: Path) -> None:
+    with index(folder) as opened:
+        assert add(opened, claim(A)) == 3
+        assert add(opened, claim(A)) == 0
+        assert add(opened, claim(B), claim(B)) == 0  # somebody has exactly this
+        assert opened[0].nearest(PRINT, besides="") == (A, 1000.0, 0)
+
+
+def test_a_page_that_changes_a_little_at_every_visit_is_kept_once(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A))
+        assert add(opened, claim(A, PRINT ^ 0b11, at=2000.0)) == 0
+        assert add(opened, claim(A, PRINT ^ 0xFF, at=3000.0)) == 3  # another text, as good as another page's
+
+
+def test_what_has_no_simhash_is_left_out(folder: Path) -> None:
+    with index(folder) as opened:
+        assert add(opened, claim(A, None)) == 0
+
+
+def test_a_bucket_keeps_its_newest(folder: Path) -> None:
+    with index(folder) as opened:
+        many = [
+            high * 0x9E3779B1 % (1 << 28) << 36 for high in range(BUCKET_MAX + 5)
+        ]  # all have their lower blocks in common
+        add(opened, *(claim(f"{A}{number}", value) for number, value in enumerate(many)))
+        sizes = {len(value) for key, value in opened[1].scan("near") if len(key) == 4}
+        assert max(sizes) == 8 * BUCKET_MAX
+        assert opened[0].nearest(many[-1], besides="") == (f"{A}{len(many) - 1}", 1000.0, 0)
+        assert opened[0].nearest(many[0], besides="") == (f"{A}0", 1000.0, 0)  # it is in other buckets, too
+
+
+def test_a_lost_map_is_made_anew(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A))
+    (folder / "fingerprints" / "near.map").unlink()
+    with index(folder) as (near, _):
+        assert near.nearest(PRINT, besides="") == (A, 1000.0, 0)
+
+
+def test_the_map_of_a_new_crawl_takes_no_room(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A))
+        assert (folder / "fingerprints" / "near.map").stat().st_blocks * 512 < 1 << 20
+
+
+@pytest.mark.parametrize(("near_bits", "shingle_words", "named"), [(2, 3, "near_bits"), (3, 4, "shingle_words")])
+def test_an_index_is_not_used_with_other_settings(
+    folder: Path, near_bits: int, shingle_words: int, named: str
+) -> None:
+    with index(folder):
+        pass
+    refusal = rf"process\.{named} is .* set it to 3, or start a new crawl"
+    with pytest.raises(OtherIndex, match=refusal), index(folder, near_bits, shingle_words):
+        pass
+    with index(folder):
+        pass  # as it was

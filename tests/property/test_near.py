@@ -1,0 +1,75 @@
+"""The index of SimHashes against a scan over all of them; settling twice against settling once."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.process.duplicates import Duplicates
+from gossamer.process.near import NearIndex
+from gossamer.records import ORIGINAL, Claim, Verdict
+from tests.property.memory_store import MemoryStore
+
+
+def claim(number: int, simhash: int) -> Claim:
+    return Claim(f"{number:064x}", f"http://h.test/{number}", 1000.0 + number, simhash)
+
+
+@pytest.mark.parametrize("near_bits", [0, 1, 2, 3, 4])
+def test_the_index_finds_what_a_scan_finds_at_every_distance(folder: Path, near_bits: int) -> None:
+    chance = random.Random(near_bits)
+    store = MemoryStore(folder)
+    index = NearIndex(store, near_bits, shingle_words=3)
+    stored = [claim(number, chance.getrandbits(64)) for number in range(300)]
+    batch = store.batch()
+    index.add(stored, batch)
+    store.write(batch, sync=False)
+    for _ in range(600):
+        base = chance.choice(stored).simhash
+        assert base is not None
+        asked = base
+        for bit in chance.sample(range(64), chance.randint(0, near_bits + 2)):
+            asked ^= 1 << bit
+        distances = {(asked ^ (each.simhash or 0)).bit_count(): each for each in stored}
+        nearest = min(distances)
+        found = index.nearest(asked, besides="")
+        if nearest > near_bits:
+            assert found is None
+        else:
+            assert found == (distances[nearest].url, distances[nearest].fetched_at, nearest)
+    index.close()
+
+
+# Few bits, so that nearly all of them are near each other or just not.
+prints = st.integers(0, 255).map(lambda low: low | 0xABCD << 48)
+visits = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), prints, st.integers(1, 3)), max_size=30)
+
+
+@given(visits)
+@settings(max_examples=60, deadline=None)
+def test_settling_again_and_judging_again_change_nothing(told: list[tuple[int, int, int, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "once").mkdir()
+        (Path(folder) / "often").mkdir()
+        once, often = MemoryStore(Path(folder) / "once"), MemoryStore(Path(folder) / "often")
+        first, second = Duplicates(once), Duplicates(often)
+        for url, content, simhash, times in told:
+            visit = Claim(f"{content << 64 | simhash:064x}", f"http://h.test/{url}", 1000.0, simhash)
+            verdict = first.judge(visit)
+            assert [second.judge(visit) for _ in range(times)] == [verdict] * times
+            if verdict == ORIGINAL:
+                first.settle([visit])
+                for _ in range(times):
+                    second.settle([visit] * times)
+                assert second.judge(visit) == ORIGINAL
+                second.withdraw(visit)
+            else:
+                assert isinstance(verdict, Verdict) and verdict.of != visit.url
+        assert once.tables == often.tables
+        first.close()
+        second.close()
