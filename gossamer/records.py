@@ -358,7 +358,9 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     chain: tuple[Url, ...] = ()  # of redirects that led here
     source: Url | None = None
     found_at: float | None = None
-    attempts: int = 0
+    context: int = 100  # of the link that led here, in hundredths
+    is_sitemap: bool = False  # found as one, in robots.txt or in another
+    attempts: int = 0  # what follows is empty before the first of them (tables.encode_new)
     kills: int = 0  # times that its worker died while it was in flight
     due_at: float | None = None  # while waiting
     status: int | None = None
@@ -373,8 +375,6 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     links: int = 0
     noindex: bool = False
     validators: Validators | None = None
-    context: int = 100  # of the link that led here, in hundredths
     simhash: int = 0  # of the text, 0 where there was none
     language: str = ""
     noarchive: bool = False
-    is_sitemap: bool = False  # found as one, in robots.txt or in another

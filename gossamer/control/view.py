@@ -77,7 +77,7 @@ class CrawlView(AbstractContextManager["CrawlView"]):
     def trap(self, url: Url) -> str | None:
         """Why the URL's pattern is used up, in words."""
         store = self._stores[partition_of(url, len(self._stores))]
-        return Patterns(store, self.configuration.tree.traps, hosts_max=1).refusal(host_key(host_of(url)), url)
+        return Patterns(store, self.configuration.tree.traps, active={}).refusal(host_key(host_of(url)), url)
 
     def known(self) -> Iterator[Known]:
         for ledger in self._ledgers:

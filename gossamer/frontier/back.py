@@ -11,9 +11,13 @@ import asyncio
 from bisect import insort
 from collections import deque
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from gossamer.interfaces import Store
 from gossamer.records import Host
+
+if TYPE_CHECKING:
+    from gossamer.frontier.patterns import HostPatterns
 
 HEAD_MAX = 32  # entries in memory per active host: about 5 KB, and one seek per 32 fetches
 
@@ -31,6 +35,7 @@ class Back:
         self.served = 0  # leases since it got its place
         self.is_leaving = False  # it has had its share, and others wait
         self.stored = (host.delay_s, host.back_off_s)  # as the disk knows them
+        self.patterns: HostPatterns | None = None  # of its URLs, once they are needed
         self.bookings: deque[asyncio.Future[None]] = deque()  # turns wanted for something else than a page
         self._store = store
         self._head: list[Entry] = []

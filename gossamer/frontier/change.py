@@ -14,7 +14,7 @@ from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Meta, Site, encode, queue_key, rank_of
+from gossamer.frontier.tables import Meta, Site, encode, encode_new, queue_key, rank_of
 from gossamer.interfaces import Store
 from gossamer.records import Host, Known, Reason, State
 from gossamer.settings import FrontierSettings
@@ -64,7 +64,9 @@ class Change:
     def put_new(self, key: bytes, known: Known) -> None:
         self._meta.totals.known += 1
         self._seen.add(key)
-        self.put_known(key, known)
+        self.known[key] = known
+        self.batch.put("urls", key, encode_new(known))
+        self.size += 2
 
     def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
         """Final, with its reason; the URL is not in a queue, or the caller takes it out."""

@@ -99,7 +99,7 @@ class Frontier:
         self._meta = self._ledger.meta()
         self._front = Front(store, self._ledger, limits, clock.random)
         self._budgets = Budgets(self._front, limits, traps.host_pages, is_home)
-        self._patterns = Patterns(store, traps, limits.active_hosts_max)
+        self._patterns = Patterns(store, traps, self._front.active)
         self._leases = Leases()
         self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
         self._intake = Intake(

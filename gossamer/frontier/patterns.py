@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
@@ -72,7 +73,7 @@ class Pattern(msgspec.Struct, array_like=True, gc=False):
     last: list[int] = []  # what the last texts were, oldest first
 
 
-class _Host:
+class HostPatterns:
     """The patterns of a host, and which of them are used up."""
 
     def __init__(self, patterns: dict[str, Pattern], settings: TrapsSettings) -> None:
@@ -118,36 +119,39 @@ def allowed(unlike: int, settings: TrapsSettings) -> int:
 
 
 class Patterns:
-    def __init__(self, store: Store, settings: TrapsSettings, hosts_max: int) -> None:
+    def __init__(self, store: Store, settings: TrapsSettings, active: Mapping[bytes, Back]) -> None:
+        """`active`: the hosts being crawled now; those have their patterns in memory."""
         self._store = store
         self._settings = settings
-        self._hosts_max = hosts_max
-        self._hosts: dict[bytes, _Host] = {}
-        self._dirty: dict[bytes, _Host] = {}
+        self._active = active
+        self._dirty: dict[bytes, HostPatterns] = {}
 
-    def _enter(self, key: bytes) -> _Host:
-        stored = self._store.get("patterns", key)
-        host = self._hosts[key] = _Host(_decode(stored) if stored is not None else {}, self._settings)
-        if len(self._hosts) > self._hosts_max:
-            del self._hosts[next(iter(self._hosts))]  # met first, and most likely not crawled any more
-        return host
+    def _of(self, key: bytes) -> HostPatterns:
+        back = self._active.get(key)
+        if back is not None and back.patterns is not None:
+            return back.patterns
+        is_new = back is not None and back.host.pages <= 1  # the page in hand is its first
+        stored = None if is_new else self._store.get("patterns", key)
+        patterns = HostPatterns(_decode(stored) if stored is not None else {}, self._settings)
+        if back is not None:
+            back.patterns = patterns
+        return patterns
 
     # ---- what may still be asked for ---------------------------------------------------------------------
 
     def has_spent(self, key: bytes, host: Host) -> bool:
         """Whether any pattern of this host is used up: only then is it worth a look at a URL."""
-        return host.pages >= self._settings.pattern_pages and bool((self._hosts.get(key) or self._enter(key)).spent)
+        return host.pages >= self._settings.pattern_pages and bool(self._of(key).spent)
 
     def is_held(self, back: Back) -> bool:
         """What is in flight may use up a pattern: wait and see."""
         if back.out < UNKNOWN_MAX:
             return False
-        host = self._hosts.get(back.key)
-        return host is not None and back.out >= host.left
+        return back.patterns is not None and back.out >= back.patterns.left
 
     def refusal(self, key: bytes, url: Url) -> str | None:
         """Why a URL of this host is taken for a trap, in words; None: its pattern has budget left."""
-        host = self._hosts.get(key) or self._enter(key)
+        host = self._of(key)
         if not host.spent:
             return None
         name = pattern_of(url)
@@ -166,7 +170,7 @@ class Patterns:
         """A page was had for the first time."""
         page = outcome.page
         assert page is not None
-        host = self._hosts.get(key) or self._enter(key)
+        host = self._of(key)
         name = pattern_of(outcome.lease.url)
         pattern = host.patterns.get(name)
         if pattern is None:
@@ -196,7 +200,7 @@ class Patterns:
         self._dirty.clear()
 
 
-def _charge_wider(host: _Host, name: str) -> None:
+def _charge_wider(host: HostPatterns, name: str) -> None:
     for wide in wider(name):
         if wide != name:
             pattern = host.of(wide)

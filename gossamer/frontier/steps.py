@@ -90,6 +90,8 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         known.chain,
         known.source,
         known.found_at,
+        known.context,
+        known.is_sitemap,
         attempt,
         known.kills,
         step.due_at,
@@ -105,11 +107,9 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         len(page.links) if page else known.links,
         page.noindex if page else known.noindex,
         validators,
-        known.context,
         page.simhash if page else known.simhash,
         page.language if page else known.language,
         page.noarchive if page else known.noarchive,
-        known.is_sitemap,
     )
 
 

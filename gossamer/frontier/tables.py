@@ -86,6 +86,24 @@ decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
 decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
+def encode_new(known: Known) -> bytes:
+    """A URL that was never asked for: half of its fields are empty, and an array may end early."""
+    return encode(
+        (
+            known.url,
+            known.state,
+            known.reason,
+            known.detail,
+            known.depth,
+            known.chain,
+            known.source,
+            known.found_at,
+            known.context,
+            known.is_sitemap,
+        )
+    )
+
+
 def host_key(host: str) -> bytes:
     return blake2b(host.encode(), digest_size=HOST_KEY_BYTES).digest()
 

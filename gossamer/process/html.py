@@ -86,7 +86,10 @@ def process(
     if _has_odd_spaces(full_text):
         full_text, main_text = fold(full_text), fold(main_text)
     links = Links(url, said.base, codec, weights)
-    links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
+    for href, anchor, rel, position in _placed(reading, frozenset(chosen)):
+        links.add(href, anchor, rel, None, position)
+        if len(links) >= LINKS_MAX:
+            break
     return Page(
         url,
         media_type="text/html",

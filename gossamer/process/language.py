@@ -5,7 +5,7 @@ So a sample of the text is looked at first. If it clearly is in another language
 believed; if the declared one fits about as well (Danish and Norwegian do), the declaration is. Where neither says
 anything the answer is empty: a wrong language is worse than none.
 
-Common words tell languages of one script apart after a few lines, and a sample of 1,000 characters costs 30 µs.
+Common words tell languages of one script apart after a few lines, and a sample of 600 characters costs 20 µs.
 Languages that are not in the tables are known only by their declaration.
 """
 
@@ -15,7 +15,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 
-SAMPLE_CHARS = 1000
+SAMPLE_CHARS = 600
 WORDS_MIN = 3  # so many common words are needed to tell anything ...
 SHARE_MIN = 0.06  # ... and so many of all words; in most texts it is a quarter to a half
 FOREIGN_SHARE_MIN = 0.2  # of all characters, in a script that is not Latin; half of them may be spaces and names

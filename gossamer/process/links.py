@@ -12,7 +12,7 @@ its words (context.py) is told for pages, where there are such; of two places th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from urllib.parse import quote_from_bytes
 
 from gossamer.process.context import POSITIONS, context
@@ -64,25 +64,9 @@ class Links:
         return canonicalize(href, self._base)
 
     def add(self, href: str, anchor: str = "", rel: str = "", lastmod: str | None = None, position: str = "") -> None:
-        if (url := self.resolve(href)) is not None:
-            self._add(url, anchor, rel, lastmod, position)
-
-    def add_all(self, found: Iterable[tuple[str, str, str, str]], most: int) -> None:
-        """Add links by href, anchor, rel and position until there are `most`."""
-        origin = self._origin
-        for href, anchor, rel, position in found:
-            # The same as `resolve`, where most links go, without going there.
-            if origin and href[0] == "/" and len(href) <= _PLAIN_CHARS_MAX and _PLAIN.fullmatch(href) is not None:
-                url = origin + href
-            elif (resolved := self.resolve(href)) is not None:
-                url = resolved
-            else:
-                continue
-            self._add(url, anchor, rel, None, position)
-            if len(self._by_url) >= most:
-                break
-
-    def _add(self, url: Url, anchor: str, rel: str, lastmod: str | None, position: str) -> None:
+        url = self.resolve(href)
+        if url is None:
+            return
         known = self._by_url.get(url)
         if known is not None:
             is_better = POSITIONS[position] > POSITIONS[known.position]

@@ -35,7 +35,7 @@ _AFTER_AMPERSAND = tuple(reference[1:] for reference in _GROWING)
 
 
 def with_growing_references_spelled_out(text: str) -> str:
-    if any(piece.startswith(_AFTER_AMPERSAND) for piece in text.split("&")):
+    if "&" in text and any(piece.startswith(_AFTER_AMPERSAND) for piece in text.split("&")):
         for reference, characters in _GROWING.items():
             text = text.replace(reference, characters)
     return text

@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.back import Back
 from gossamer.frontier.patterns import PATTERNS_MAX, Patterns
 from gossamer.frontier.store import RocksStore
-from gossamer.records import Lease, Link, Outcome, Page, Verdict
+from gossamer.records import Host, Lease, Link, Outcome, Page, Verdict
 from gossamer.settings import TrapsSettings
 from tests.frontier.stories import fetched
 
@@ -26,7 +27,8 @@ class Counted:
 
     def __init__(self, store: RocksStore) -> None:
         self._store = store
-        self._patterns = Patterns(store, TrapsSettings(pattern_pages=FREE, pattern_gain=GAIN), hosts_max=10)
+        back = Back(store, HOST, Host("a.test", "a.test", pages=FREE))
+        self._patterns = Patterns(store, TrapsSettings(pattern_pages=FREE, pattern_gain=GAIN), {HOST: back})
         self._texts = Random(1)
 
     def page(self, rest: str, page: Page | None = None, verdict: Verdict | None = None) -> None:
