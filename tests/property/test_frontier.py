@@ -396,7 +396,7 @@ def test_the_frontier_agrees_with_a_naive_model() -> None:
 
 
 def test_the_frontier_agrees_with_a_naive_model_on_rocksdb() -> None:
-    check(OnRocksDB, examples=25, steps=30)
+    check(OnRocksDB, examples=12, steps=30)
 
 
 def test_back_off_survives_a_crash_behind_a_longer_wait_that_the_server_asked_for() -> None:

@@ -54,7 +54,7 @@ def check_the_end(world: World, days: float) -> None:
     assert days >= 14 and world.life >= 3, f"only {days:.1f} days and {world.life} lives"
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3], ids="seed{}".format)
+@pytest.mark.parametrize("seed", [1, 2], ids="seed{}".format)
 def test_weeks_of_crawling_keep_every_promise(folder: Path, seed: int) -> None:
     live_through(folder, seed, hosts=40, pages=2000, deaths=10)
 
