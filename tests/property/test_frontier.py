@@ -33,6 +33,7 @@ from gossamer.frontier.tables import TABLES
 from gossamer.interfaces import Store
 from gossamer.records import Fetched, Lease, Link, Outcome, Page, Reason, Result, State, Url
 from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.url.site import host_of
 from tests.property.answers import Answer, answers, failed, fetched
 from tests.property.memory_store import MemoryStore
 from tests.property.naive_frontier import BOOKED, OPEN, NaiveFrontier
@@ -243,8 +244,9 @@ class FrontierMachine(RuleBasedStateMachine):
         self.asked, self.answered, self.bookings = [], [], []
         self.naive.crash(now, culprit.url if culprit is not None else None)
         self.open()
-        for name in {lease.host for lease in held}:
-            # Where it is not known whether an answer had ended, a host may be left alone longer, by one delay.
+        # Where it is not known whether an answer had ended, a host may be left alone longer, by one delay. Of a URL
+        # that was given back that is not known either, while others that were leased with it are out (leases.py).
+        for name in {host_of(url) for url in self.leases_seen} if held else ():
             host, real = self.naive.host(name), self.frontier.host(name)
             assert real is not None
             assert host.ready_at <= real.ready_at <= max(host.ready_at, now + host.longest_delay_s)
