@@ -30,7 +30,7 @@ from gossamer.records import (
 from gossamer.url.media_types import MediaTypes
 
 Process = Callable[[bytes, Url, str | None], Page]
-"""A processor of one media type: body, URL, declared content type. The table of them is in process/processor.py."""
+"""A processor of one media type: body, URL, declared content type. The table of them is in process/media_types.py."""
 
 
 class Batch(Protocol):

@@ -119,6 +119,15 @@ async def test_known_content_is_kept_as_a_revisit_without_its_body(archive: Warc
     assert revisit.body == b""
 
 
+async def test_a_near_copy_is_a_revisit_that_says_how_near(archive: WarcArchive) -> None:
+    near = Verdict("near", of="http://b.test/first", at=STARTED_AT, distance=2)
+    _, revisit = await saved(archive, outcome(fetched(), verdict=near))
+    assert revisit.fields["warc-profile"] == "urn:gossamer:revisit:near-duplicate"
+    assert revisit.fields["gossamer-distance"] == "2"
+    assert revisit.fields["warc-refers-to-target-uri"] == "http://b.test/first"
+    assert revisit.body == b""
+
+
 async def test_an_answer_304_is_kept_as_not_modified_since_the_visit_before(archive: WarcArchive) -> None:
     head = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 77\r\n\r\n"
     unchanged = Verdict("unchanged", of=PAGE_URL, at=STARTED_AT - 60)
