@@ -23,6 +23,7 @@ from gossamer import __version__, config, settings
 from gossamer.archive.warc import ArchiveDamaged
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError
+from gossamer.control.verb import UsageError, add_verb
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.policy import NONE
 from gossamer.frontier.store import StoreDamaged
@@ -38,10 +39,6 @@ HOST_AND_PATH = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?")
 
 
 POLICY_KEYS = ("delay_s", "max_pages", "priority", "paused", "blocked", "trusted")
-
-
-class UsageError(Exception):
-    """The call cannot be carried out as it was written."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -321,7 +318,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _crawl_verb(verbs: Any) -> None:
-    verb = _verb(verbs, "crawl", crawl, "start a crawl, or go on with the one in --dir")
+    verb = add_verb(verbs, "crawl", crawl, "start a crawl, or go on with the one in --dir")
     verb.add_argument("urls", nargs="*", metavar="URL", help="where to start")
     verb.add_argument("--dir", metavar="D", help="the crawl's folder (default: crawl-HOST of the first URL)")
     verb.add_argument("--file", metavar="F", help="a list of URLs to start from, one a line; - for standard input")
@@ -347,7 +344,7 @@ def _crawl_verb(verbs: Any) -> None:
 
 
 def _demo_verb(verbs: Any) -> None:
-    verb = _verb(verbs, "demo", demo, "the whole thing offline in half a minute")
+    verb = add_verb(verbs, "demo", demo, "the whole thing offline in half a minute")
     verb.add_argument("--dir", metavar="D", default="demo", help="where to put the crawl (default: demo)")
 
 
@@ -358,7 +355,7 @@ def _looking_verbs(verbs: Any) -> None:
         ("hosts", hosts, "every host, its delay and why"),
         ("why", why, "the state of any URL, and the reason"),
     ):
-        verb = _verb(verbs, name, run_verb, text)
+        verb = add_verb(verbs, name, run_verb, text)
         verb.add_argument("dir", metavar="D", help="the crawl's folder")
         if name == "why":
             verb.add_argument("url", metavar="URL")
@@ -368,7 +365,7 @@ def _looking_verbs(verbs: Any) -> None:
 
 
 def _robots_verb(verbs: Any) -> None:
-    verb = _verb(verbs, "robots", robots, "what robots.txt says about a URL, and which line says so")
+    verb = add_verb(verbs, "robots", robots, "what robots.txt says about a URL, and which line says so")
     verb.add_argument("url", metavar="URL")
     verb.add_argument("--dir", metavar="D", help="as a crawl knows it; without, the server is asked now")
     verb.add_argument("--json", action="store_true", help="facts as one JSON object")
@@ -380,7 +377,7 @@ def _robots_verb(verbs: Any) -> None:
 
 
 def _steering_verbs(verbs: Any) -> None:
-    verb = _verb(verbs, "policy", policy, "see or set what holds for a host or a site, also while the crawl runs")
+    verb = add_verb(verbs, "policy", policy, "see or set what holds for a host or a site, also while the crawl runs")
     verb.add_argument("dir", metavar="D", help="the crawl's folder")
     verb.add_argument("name", nargs="?", metavar="HOST", help="a host, or with --site a site; none: show all")
     verb.add_argument("--site", action="store_true", help="HOST is a site: it holds for all its hosts")
@@ -399,7 +396,7 @@ def _steering_verbs(verbs: Any) -> None:
     verb.add_argument("--clear", action="store_true", help="forget what was set")
     verb.add_argument("--json", action="store_true", help="all policies as one JSON object")
 
-    verb = _verb(verbs, "quarantine", quarantine, "URLs that killed their workers: list, release or drop them")
+    verb = add_verb(verbs, "quarantine", quarantine, "URLs that killed their workers: list, release or drop them")
     verb.add_argument("dir", metavar="D", help="the crawl's folder")
     verb.add_argument("--release", metavar="URL", help="try it again")
     verb.add_argument("--drop", metavar="URL", help="never ask for it again")
@@ -407,26 +404,20 @@ def _steering_verbs(verbs: Any) -> None:
 
 
 def _config_verb(verbs: Any) -> None:
-    verb = _verb(verbs, "config", show_config, "the configuration in force, and where each value comes from")
+    verb = add_verb(verbs, "config", show_config, "the configuration in force, and where each value comes from")
     verb.add_argument("dir", nargs="?", metavar="D", help="a crawl's folder")
     verb.add_argument("--json", action="store_true", help="as one JSON object")
     _config_flags(verb)
 
 
 def _web_verb(verbs: Any) -> None:
-    verb = _verb(verbs, "web", web, "serve a synthetic web on loopback addresses, to try crawlers on")
+    verb = add_verb(verbs, "web", web, "serve a synthetic web on loopback addresses, to try crawlers on")
     verb.add_argument("--hosts", type=int, default=50, metavar="N")
     verb.add_argument("--pages", type=int, default=40, metavar="N", help="pages a host")
     verb.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed gives the same web")
     verb.add_argument("--kind", choices=("plain", "everything"), default="everything")
     verb.add_argument("--port", type=int, default=8081)
     verb.add_argument("--log", type=Path, metavar="F", help="write the access log here, as JSON lines")
-
-
-def _verb(verbs: Any, name: str, run_verb: Any, text: str) -> argparse.ArgumentParser:
-    verb: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-    verb.set_defaults(verb=run_verb)
-    return verb
 
 
 def _setting(verb: argparse.ArgumentParser, flag: str, key: str, metavar: str, text: str) -> None:

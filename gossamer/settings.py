@@ -95,6 +95,7 @@ Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
 TimeLimit = Annotated[Seconds, Meta(ge=0.001, le=DAY_S)]
 CrawlTime = Annotated[Seconds, Meta(ge=0.001, le=3650 * DAY_S)]
 Count = Annotated[int, Meta(ge=1, le=10**15)]
+Age = Annotated[Seconds, Meta(ge=0, le=36_500 * DAY_S)]
 Depth = Annotated[int, Meta(ge=0, le=10**6)]
 
 RETRIES_S = (10 * MINUTE_S, 30 * MINUTE_S, 2 * HOUR_S)
@@ -244,9 +245,33 @@ class DnsSettings(Struct, frozen=True, kw_only=True):
 
 
 class ArchiveSettings(Struct, frozen=True, kw_only=True):
-    """The files that pages are stored in."""
+    """Where pages are stored and in which form, and what is kept of them."""
 
+    kind: Annotated[Literal["warc", "objects"], about("WARC files, or an object for each content")] = "warc"
+    url: Annotated[str, about("s3://bucket/prefix; empty: the folder `archive` of the crawl")] = ""
+    options: Annotated[Mapping[str, str], about("of that store: endpoint, region, ...; no secrets")] = {}
+    keep_versions: Annotated[Count | None, about("versions of a page that compaction keeps")] = None
+    keep_s: Annotated[Age | None, about("compaction drops what is older than this")] = None
     file_bytes_max: Annotated[Bytes, about("a file is closed at this size", ge=MIB, le=1024 * GIB)] = GIB
+
+
+class ServeSettings(Struct, frozen=True, kw_only=True):
+    """The control API and the dashboard."""
+
+    host: Annotated[str, about("the address it listens on; others than loopback need a key")] = "127.0.0.1"
+    port: Annotated[int, about("its port; 0: any that is free", ge=0, le=65_535)] = 8080
+    certificate_file: Annotated[str, about("PEM file: with it, it speaks TLS")] = ""
+    key_file: Annotated[str, about("PEM file of the certificate's private key")] = ""
+    body_bytes_max: Annotated[Bytes, about("largest request body", ge=KIB, le=GIB)] = 4 * MIB
+    failures_a_minute: Annotated[int, about("bad keys from one address before it has to wait", ge=1, le=10**6)] = 10
+
+
+class LogSettings(Struct, frozen=True, kw_only=True):
+    """What the crawl writes about itself beside the terminal."""
+
+    level: Annotated[Literal["off", "warning", "info", "debug"], about("debug: a line for every fetch")] = "info"
+    form: Annotated[Literal["console", "json"], about("lines for people, or an object a line")] = "console"
+    file: Annotated[str, about("where to; empty: with everything else to standard error")] = ""
 
 
 class Tree(Struct, frozen=True, kw_only=True):
@@ -262,6 +287,8 @@ class Tree(Struct, frozen=True, kw_only=True):
     traps: TrapsSettings = TrapsSettings()
     dns: DnsSettings = DnsSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    serve: ServeSettings = ServeSettings()
+    log: LogSettings = LogSettings()
 
 
 # The first may not be above the second. A lease that ends before its fetch would let a host be asked twice

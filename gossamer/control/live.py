@@ -1,0 +1,146 @@
+"""What a running crawl says about itself and can be told: the words between its supervisor and those who look on.
+
+The supervisor listens on a Unix socket beside those of its workers; the second line of `crawl.lock` says where. Who
+connects (the control API, `gossamer status`) may ask how it stands (`AskNow`), watch what happens (`Watch`, after
+which `Happened` comes unasked), and steer it (`Steer`, `AddSeeds`, `Pardon`). Several may at once. A looker-on that
+reads slowly loses events, and holds up nobody.
+
+Without a socket the crawl is not running, and the folder itself is the place to look and to write.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from gossamer.cluster.wire import Message
+from gossamer.fetch.dns import DnsCounts
+from gossamer.frontier.tables import Totals
+from gossamer.records import Reason, Url
+
+# ---- asked ---------------------------------------------------------------------------------------------------
+
+
+class AskNow(Message, frozen=True):
+    """How does it stand? Answered with `Now`."""
+
+
+class Watch(Message, frozen=True):
+    """Tell me what happens from now on. Answered with nothing; then `Happened` again and again."""
+
+
+class Steer(Message, frozen=True):
+    """Pause: lease nothing more until resumed. Drain: finish what is in flight, and end. Answered when it is so."""
+
+    to: Literal["pause", "resume", "drain"]
+
+
+class Seed(msgspec.Struct, frozen=True, array_like=True):
+    """Where to start; canonical. `priority` in [0, 1]; `max_depth`: how far from this seed, None: as the crawl."""
+
+    url: Url
+    priority: float | None = None
+    max_depth: int | None = None
+
+
+class AddSeeds(Message, frozen=True):
+    """Answered with `SeedsAdded` once they are durable, in the list of seeds and in their queues."""
+
+    seeds: list[Seed]
+
+
+class Pardon(Message, frozen=True):
+    """Take a URL out of quarantine: to be tried again, or to be dropped for good. Answered with `Pardoned`."""
+
+    url: Url
+    drop: bool = False
+
+
+# ---- answered ------------------------------------------------------------------------------------------------
+
+
+class WorkerNow(msgspec.Struct, frozen=True):
+    number: int
+    pid: int
+    state: str  # starting | working | idle | paused
+    in_flight: int = 0
+    active_hosts: int = 0
+    partitions: list[int] = []
+    memory_bytes: int = 0  # resident
+    cpu_s: float = 0.0  # since it lives
+
+
+class RobotsCounts(msgspec.Struct):
+    """Decisions about robots.txt since the start, and how many found their rules ready in memory."""
+
+    asked: int = 0
+    hits: int = 0
+
+
+class Now(Message, frozen=True):
+    """A crawl at this moment, all its workers together. Rates are over the last ten seconds."""
+
+    at: float
+    started_at: float
+    totals: Totals  # from the crawl's first start on
+    totals_at_start: Totals  # when this run began
+    pages_today: int  # since midnight UTC, earlier runs included
+    pages_per_s: float
+    bytes_per_s: float
+    errors_per_s: float
+    errors: dict[str, int]  # by reason, in this run
+    in_flight: int
+    active_hosts: int
+    queue_levels: list[int]  # hosts with work, by level of the front, best first
+    dns: DnsCounts
+    robots: RobotsCounts
+    fetch_s: list[int]  # answers by the time they took: how many in each of FETCH_S, and above
+    workers: list[WorkerNow]
+    memory_bytes: int  # the supervisor and all workers
+    disk_free_bytes: int
+    paused: str = ""  # why nothing is leased; empty: it is being leased
+    is_draining: bool = False
+
+
+FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper ends of the classes that times of answers are counted in."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One outcome, or one thing that the supervisor said."""
+
+    at: float
+    kind: Literal["page", "redirect", "failure", "refusal", "said"]
+    url: Url = ""
+    status: int | None = None
+    reason: Reason | None = None
+    bytes: int = 0
+    took_s: float = 0.0
+    note: str = ""
+
+
+class Happened(Message, frozen=True):
+    """Events since the last one of these, newest last. `left_out`: there were more than anybody can read."""
+
+    events: list[Event]
+    left_out: int = 0
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    url: Url
+    reason: Reason
+
+
+class SeedsAdded(Message, frozen=True):
+    added: int
+    duplicates_skipped: int
+    refused: list[Refusal]
+
+
+class Pardoned(Message, frozen=True):
+    done: bool  # False: it was not in quarantine
+
+
+ToCrawl = AskNow | Watch | Steer | AddSeeds | Pardon
+FromCrawl = Now | Happened | SeedsAdded | Pardoned
