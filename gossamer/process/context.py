@@ -65,20 +65,30 @@ def context(
     position: str, anchor: str, rel: str, *, leaves_site: bool, weights: ContextSettings = _DEFAULT_WEIGHTS
 ) -> float:
     """`position` is main, navigation, footer or empty (not known); `anchor` is folded, `rel` in small letters."""
+    whatever_it_says, by_anchor = place_worth(position, rel, leaves_site, weights)
+    return whatever_it_says + by_anchor * anchor_worth(anchor)
+
+
+def place_worth(position: str, rel: str, leaves_site: bool, weights: ContextSettings) -> tuple[float, float]:
+    """What a link in this place is worth whatever it says, and by how much more for what it says. The links of a page
+    stand in a few places, so that this is asked a few times a page."""
     of_position, of_anchor = weights.position_weight, weights.anchor_weight
     of_relation, of_site = weights.relation_weight, weights.site_weight
     total = of_position + of_anchor + of_relation + of_site
     if not total:
-        return 1.0  # nothing tells links apart
-    return (
+        return 1.0, 0.0  # nothing tells links apart
+    parts = (
         of_position * POSITIONS[position]
-        + of_anchor * (_anchor_worth(anchor) if len(anchor) <= _GENERIC_CHARS_MAX else SAYS_SOMETHING)
-        + of_relation * (_relation_worth(rel) if rel else 1.0)
+        + of_relation * _relation_worth(rel)
         + of_site * (LEAVES if leaves_site else STAYS)
-    ) / total
+    )
+    by_anchor = of_anchor / total
+    return min(parts / total, 1.0 - by_anchor), by_anchor  # by rounding they could come to more than 1
 
 
-def _anchor_worth(anchor: str) -> float:
+def anchor_worth(anchor: str) -> float:
+    if len(anchor) > _GENERIC_CHARS_MAX:
+        return SAYS_SOMETHING
     if not anchor:
         return EMPTY
     words = anchor.strip(_NO_LETTERS)

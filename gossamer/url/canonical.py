@@ -140,7 +140,7 @@ def _apply_rules(href: str) -> str:
         rest = _parameters.session_in_path.sub("", rest)
     if "?" in rest:
         path, _, query = rest.partition("?")
-        query = _normal_query(query)
+        query = normal_query(query)
         rest = f"{path}?{query}" if query else path
     return origin + rest
 
@@ -150,8 +150,10 @@ def _normal_escape(escape: re.Match[str]) -> str:
     return text if escape[1] is None else _UNRESERVED.get(text, text)
 
 
-def _normal_query(query: str) -> str:
-    kept = [parameter for parameter in query.split("&") if parameter and not _parameters.is_noise(parameter)]
+def normal_query(query: str) -> str:
+    """A query whose escapes are as they should be: without noise, and sorted."""
+    is_noise = _parameters.is_noise
+    kept = [parameter for parameter in query.split("&") if parameter and not is_noise(parameter)]
     if len(kept) > 1:
         kept.sort(key=_name)  # stable: parameters of one name keep their order
     return "&".join(kept)

@@ -16,6 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+
+NAMES_REMEMBERED = 4096  # a site has a few dozen
 
 
 def _names(*groups: str) -> frozenset[str]:
@@ -86,16 +89,22 @@ class Parameters:
         self.session_in_path = re.compile(
             rf"(?<!/\.)(?<!/\.\.)(?:;(?:{in_path})=[^/?&;]*)+" if in_path else r"(?!)", re.IGNORECASE
         )
+        self._is_dropped = lru_cache(NAMES_REMEMBERED)(self._judged)
 
     def is_noise(self, parameter: str) -> bool:
         """Whether the page is the same without this `name=value`."""
         name, _, value = parameter.partition("=")
+        is_dropped = self._is_dropped(name)
+        return _LOOKS_LIKE_A_SESSION.fullmatch(value) is not None if is_dropped is None else is_dropped
+
+    def _judged(self, name: str) -> bool | None:
+        """Whether parameters of a name are dropped; None: it depends on the value."""
         name = name.lower()
         if name in self._names:
             return True
         if name.startswith(self._prefixes):
             return not self._is_kept(name)
-        return name in self._doubtful and _LOOKS_LIKE_A_SESSION.fullmatch(value) is not None
+        return None if name in self._doubtful else False
 
     def _is_kept(self, name: str) -> bool:
         return name in self._kept or name.startswith(self._kept_prefixes)
