@@ -2,7 +2,8 @@
 
     python examples/own_media_type.py
 
-Here the program reads one by itself. For a crawl, put the function into a package that says where it is:
+Here the program reads one by itself, and `gossamer.crawl(...)` in the same program would use it for every recipe that
+it meets. For the command, whose workers are other processes, put it into a package that says where it is:
 
     [project.entry-points."gossamer.processors"]
     recipes = "my_package:recipe"

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,9 +21,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from gossamer import __version__, config, settings
-from gossamer.archive.warc import ArchiveDamaged
+from gossamer.archive.shelf import ArchiveDamaged
+from gossamer.bench import verbs as bench_verbs
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError
+from gossamer.control import compact, export, keys, serve
 from gossamer.control.verb import UsageError, add_verb
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.policy import NONE
@@ -103,7 +106,8 @@ def crawl(arguments: argparse.Namespace) -> int:
     folder.create()
     with folder.locked():
         say(f"{'going on with' if folder.seeds() else 'crawling into'} {path}")
-        ending = in_loop(run_crawl(folder, configuration, seeds, RealClock(), sys.stderr))
+        with serve.served(folder, configuration, say) if arguments.is_served else nullcontext():
+            ending = in_loop(run_crawl(folder, configuration, seeds, RealClock(), sys.stderr))
     print(summary_text(ending, folder))
     return 0
 
@@ -115,11 +119,11 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def status(arguments: argparse.Namespace) -> None:
-    from gossamer.control import report  # noqa: PLC0415
+    from gossamer.control import live, report, talk  # noqa: PLC0415
     from gossamer.control.view import CrawlView  # noqa: PLC0415
 
     with CrawlView(Path(arguments.dir)) as view:
-        facts = report.status_facts(view)
+        facts = report.status_facts(view, talk.ask(view.folder, live.AskNow(), live.Now))
     print(json.dumps(facts) if arguments.json else report.status_text(facts))
 
 
@@ -200,9 +204,7 @@ def quarantine(arguments: argparse.Namespace) -> int:
         folder.must_be_crawl()
         url = _seed(arguments.release or arguments.drop)
         tree = config.load(path, environment={}).tree
-        with folder.locked():
-            done = steering.pardon(folder, tree, RealClock(), url, drop=bool(arguments.drop))
-        if not done:
+        if not steering.pardon_anywhere(folder, tree, RealClock(), url, drop=bool(arguments.drop)):
             raise FolderError(f"{url} is not in quarantine")
         _say(f"{url} is {'dropped' if arguments.drop else 'queued again'}")
         return 0
@@ -314,6 +316,11 @@ def parser() -> argparse.ArgumentParser:
     _steering_verbs(verbs)
     _config_verb(verbs)
     _web_verb(verbs)
+    compact.add_verbs(verbs)
+    export.add_verbs(verbs)
+    serve.add_verbs(verbs)
+    keys.add_verbs(verbs)
+    bench_verbs.add_verbs(verbs)
     return top
 
 
@@ -339,6 +346,14 @@ def _crawl_verb(verbs: Any) -> None:
         action="store_const",
         const=True,
         help="go to loopback, private and link-local addresses too",
+    )
+    verb.set_defaults(is_served=False)
+    verb.add_argument(
+        "--serve",
+        nargs="?",
+        action=serve.ServeAt,
+        metavar="HOST:PORT",
+        help="with the control API and the dashboard (default: 127.0.0.1:8080)",
     )
     _config_flags(verb)
 

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from typing import TypeVar
 
 from gossamer.clock import Clock
-from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor
+from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor, Unreachable
 from gossamer.records import (
     SITEMAP,
     Claim,
@@ -36,16 +37,22 @@ from gossamer.records import (
     Link,
     Moved,
     Outcome,
-    Place,
     Postponed,
     Reason,
+    Result,
     RobotsRead,
     Verdict,
 )
 from gossamer.url.site import ascending
 
 NO_ROOM_S = 1.0  # between two tries to save while the disk is full
+AWAY_S, AWAY_S_MAX = 0.25, 15.0  # the same while it does not answer at all: doubled at every try
 NO_TURN_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
+
+T = TypeVar("T")
+
+HandOn = Callable[[Sequence[Outcome]], Awaitable[None]]
+"""Gets what was just finished; the next commit waits for it."""
 
 
 @dataclass
@@ -75,6 +82,8 @@ class Crawl:
         ascend: bool = False,
         pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
+        say: Callable[[str], None] = lambda text: None,
+        hand_on: HandOn | None = None,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
         """`pages_left`: how many more may be fetched; None: as many as there are. `reached`: see worker.py."""
@@ -90,6 +99,8 @@ class Crawl:
         self.ascend = ascend
         self.pages_left = pages_left
         self.watch = watch
+        self.say = say
+        self.hand_on = hand_on
         self.reached = reached
         self.is_paused = False
         self.no_room = ""  # why nothing can be saved at the moment
@@ -98,8 +109,9 @@ class Crawl:
         self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
 
     async def crawl_one(self, partition: Partition, lease: Lease) -> Outcome:
-        result = await self.fetcher.fetch(lease)
-        # From here on the host's delay runs, while we go on working at what it sent.
+        result = await self._fetch(lease)
+        # From here on the host's delay runs, while we go on working at what it sent. The lease does not run out any
+        # more: nobody else gets the URL, however long the archive makes us wait.
         partition.frontier.answered(lease, result)
         self._news.set()
         if not isinstance(result, Fetched):
@@ -123,7 +135,9 @@ class Crawl:
             for partition in {id(owner): owner for owner, _ in finished}.values()
         ]
         self.reached("before_save")
-        places = await asyncio.gather(*(self._save(partition, outcomes) for partition, outcomes in shares))
+        places = await asyncio.gather(
+            *(self.patiently(partial(partition.archive.save, outcomes)) for partition, outcomes in shares)
+        )
         self.reached("after_save")
         await self.bus.send(link for _, outcome in finished for link in links_of(outcome, ascend=self.ascend))
         self.reached("after_send")
@@ -136,6 +150,8 @@ class Crawl:
             partition.in_flight -= len(outcomes)
             self.allow(len(outcomes) - (partition.frontier.pages - pages_before))
         self._news.set()
+        if self.hand_on is not None:
+            await self.hand_on([outcome for _, outcome in finished])
 
     async def run(self, *, alone: bool = True) -> None:
         """Crawl until `stop` is called, then finish what is open. Alone, it ends by itself when nothing is left.
@@ -212,37 +228,52 @@ class Crawl:
         return min((moment for moment in moments if moment is not None), default=None)
 
     async def _see_through(self, partition: Partition, lease: Lease) -> None:
-        # Nobody works on a URL longer than its lease: after that the frontier may hand it to someone else.
-        try:
-            async with asyncio.timeout(lease.expires_at - self.clock.now()):
-                outcome = await self.crawl_one(partition, lease)
-        except TimeoutError:
-            outcome = Outcome(lease, Failed(Reason.TIMEOUT, None, "longer than its lease", self.clock.now()))
-            partition.frontier.answered(lease, outcome.result)
-        except NoTurn:
-            outcome = Outcome(lease, Postponed(NO_TURN_S, Reason.ROBOTS_UNREACHABLE))
-            partition.frontier.answered(lease, outcome.result)
+        outcome = await self.crawl_one(partition, lease)
         self._outcomes.append((partition, outcome))
         self.watch(outcome)
+
+    async def _fetch(self, lease: Lease) -> Result:
+        # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else.
+        try:
+            async with asyncio.timeout(lease.expires_at - self.clock.now()):
+                return await self.fetcher.fetch(lease)
+        except TimeoutError:
+            return Failed(Reason.TIMEOUT, None, "longer than its lease", self.clock.now())
+        except NoTurn:
+            return Postponed(NO_TURN_S, Reason.ROBOTS_UNREACHABLE)
 
     async def _commit_often(self) -> None:
         while True:
             await self.clock.sleep(self.commit_s)
             await self.commit()
 
-    async def _save(self, partition: Partition, outcomes: Sequence[Outcome]) -> list[Place | None]:
-        """Save, or wait until there is room to. A quota or a limit is different: it does not go away by itself."""
+    async def patiently(self, do: Callable[[], Awaitable[T]]) -> T:
+        """Do something with the archive, or wait until it can be done, for ever: no page is finished without it."""
+        why, wait_s = "", AWAY_S
         while True:
             try:
-                places = await partition.archive.save(outcomes)
+                done = await do()
+                break
+            except Unreachable as away:
+                why, wait_s = str(away), min(2 * wait_s, AWAY_S_MAX)
             except OSError as full:
                 if full.errno != errno.ENOSPC:
-                    raise
-                self.no_room = str(full)
-                await self.clock.sleep(NO_ROOM_S)
-            else:
-                self.no_room = ""
-                return places
+                    raise  # a quota or a limit does not go away by itself
+                why, wait_s = str(full), NO_ROOM_S
+            self._wait_for_archive(why)
+            await self.clock.sleep(wait_s)
+        if why:
+            self._wait_for_archive("")
+        return done
+
+    def _wait_for_archive(self, why: str) -> None:
+        """Nothing is leased while there is a reason. It is said when that begins, and when it is over."""
+        if why and not self.no_room:
+            self.say(f"{why}. The crawl waits for it; nothing is lost")
+        elif self.no_room and not why:
+            self.say("the archive is back: going on")
+        self.no_room = f"{why}; {self.in_flight:,} URLs in flight wait for it" if why else ""
+        self._news.set()
 
 
 @contextmanager
@@ -259,16 +290,20 @@ def links_of(outcome: Outcome, *, ascend: bool = False) -> list[Link]:
     match outcome.result:
         case Moved(target=target):
             chain = (*came_by.chain, came_by.url)
-            return [Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, context=came_by.context)]
+            worth = (came_by.context, came_by.max_depth, came_by.priority)
+            return [Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, None, "", *worth)]
         case RobotsRead(robots=robots, sitemaps=sitemaps):
             # As near as a seed: what they list is as near as what the home page links to.
-            return [Link(url, rel=SITEMAP, source=f"{robots.origin}/robots.txt") for url in sitemaps]
+            source, reach = f"{robots.origin}/robots.txt", came_by.max_depth
+            return [Link(url, rel=SITEMAP, source=source, max_depth=reach) for url in sitemaps]
         # A near copy may lead elsewhere than its original: its text is nearly the same, its links need not be.
         case Fetched() if outcome.page and outcome.verdict.kind != "same" and not outcome.page.nofollow:
-            source, depth = came_by.url, came_by.depth + 1
+            source, depth, reach = came_by.url, came_by.depth + 1, came_by.max_depth
             links = [
-                Link(link.url, link.anchor, link.rel, source, depth, (), link.lastmod, link.position, link.context)
-                for link in outcome.page.links
+                Link(one.url, one.anchor, one.rel, source, depth, (), one.lastmod, one.position, one.context, reach)
+                for one in outcome.page.links
             ]
-            return links + [Link(url, source=source, depth=depth) for url in ascending(source)] if ascend else links
+            if ascend:
+                links += [Link(url, source=source, depth=depth, max_depth=reach) for url in ascending(source)]
+            return links
     return []

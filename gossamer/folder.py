@@ -1,11 +1,13 @@
 """The crawl's folder: everything about a crawl is in it, and it can be copied.
 
 gossamer.toml     the configuration in force
-seeds.txt         the seeds, one a line; added again at every start, which changes nothing
+seeds.txt         the seeds, one a line: the URL, then `priority=` and `max_depth=` where they have them;
+                  all are added again at every start, which changes nothing
 partitions/NNN/   frontier, seen set, page records (RocksDB)
 fingerprints/     content seen so far (RocksDB)
 archive/          WARC files
-crawl.lock        locked while a crawl runs in here
+history.jsonl     how the crawl went, a line a minute
+crawl.lock        locked while a crawl runs in here; says which process that is, and where it listens
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from pathlib import Path
 import msgspec
 
 from gossamer.frontier.policy import Policies
-from gossamer.records import Url
+from gossamer.records import Seed, Url
 
 # What a crawl that was killed while it was being created may have left.
 OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "seeds.tmp", "seeds.txt"}
-OURS |= {".gossamer.toml.new", "policies.tmp"}
+OURS |= {".gossamer.toml.new", "policies.tmp", "history.jsonl"}
 
 
 class FolderError(Exception):
@@ -35,6 +37,8 @@ class CrawlFolder:
         self.path = path
         self.archive = path / "archive"
         self.fingerprints = path / "fingerprints"
+        self.history = path / "history.jsonl"
+        self._lock = path / "crawl.lock"
         self._config = path / "gossamer.toml"
         self._seeds = path / "seeds.txt"
         self._policies = path / "policies.json"
@@ -72,44 +76,82 @@ class CrawlFolder:
     def locked(self) -> Iterator[None]:
         """Nobody else crawls in here meanwhile. The system lets go of the lock however we end."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "crawl.lock").open("a+") as lock:
+        with self._lock.open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 lock.seek(0)
-                owner = lock.read().strip() or "another process"
+                owner = lock.readline().strip() or "another process"
                 raise FolderError(
                     f"{self.path} is being crawled by {owner}: wait for it, or stop it with Ctrl-C"
                 ) from None
             lock.truncate(0)
             lock.write(f"process {os.getpid()}\n")
             lock.flush()
-            yield
+            try:
+                yield
+            finally:
+                lock.truncate(0)
 
     @property
     def is_locked(self) -> bool:
         try:
-            with (self.path / "crawl.lock").open("r") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with self._lock.open("r") as lock:
+                # The lock is tried only where its owner seems to live: who tries it has it for a moment, and a crawl
+                # that starts in that moment would give up.
+                if _lives(lock.readline()):
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
         except OSError:
             return True
         return False
 
-    def seeds(self) -> list[Url]:
+    def listen_at(self, socket: Path) -> None:
+        """Say where the crawl that has the lock can be reached (control/talk.py)."""
+        with self._lock.open("a") as lock:
+            lock.write(f"{socket}\n")
+
+    @property
+    def socket(self) -> Path | None:
+        """Where the last crawl in here listened, which may be over."""
         try:
-            return self._seeds.read_text(encoding="utf-8").splitlines()
+            lines = self._lock.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return None
+        return Path(lines[1]) if len(lines) > 1 else None
+
+    def seeds(self) -> list[Url]:
+        return [seed.url for seed in self.all_seeds()]
+
+    def all_seeds(self) -> list[Seed]:
+        try:
+            lines = self._seeds.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return []
+        try:
+            return [_seed_in(line) for line in lines if line.strip()]
+        except (ValueError, msgspec.ValidationError) as fault:
+            raise FolderError(f"{self._seeds} is damaged ({fault}): mend it") from fault
 
-    def add_seeds(self, urls: Iterable[Url]) -> list[Url]:
-        """Remember seeds for good; returns all of them, old and new."""
-        seeds = dict.fromkeys(self.seeds())
-        new = [url for url in dict.fromkeys(urls) if url not in seeds]
-        if new:
-            _replace(self._seeds, "".join(f"{url}\n" for url in [*seeds, *new]).encode())
-        return [*seeds, *new]
+    def add_seeds(self, seeds: Iterable[Url | Seed]) -> None:
+        """Remember seeds for good. One that is there already stays as it is."""
+        named = (seed if isinstance(seed, Seed) else Seed(seed) for seed in seeds)
+        all_seeds = {seed.url: seed for seed in self.all_seeds()}
+        before = len(all_seeds)
+        for seed in named:
+            all_seeds.setdefault(seed.url, seed)
+        if len(all_seeds) > before:
+            _replace(self._seeds, "".join(f"{_line_of(seed)}\n" for seed in all_seeds.values()).encode())
+
+    @property
+    def seeds_changed_at(self) -> tuple[int, int]:
+        """Changes whenever the seeds do."""
+        try:
+            stat = self._seeds.stat()
+        except FileNotFoundError:
+            return 0, 0
+        return stat.st_mtime_ns, stat.st_size
 
     def policies(self) -> Policies:
         try:
@@ -130,6 +172,32 @@ class CrawlFolder:
             return self._policies.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
+
+
+def _lives(owner: str) -> bool:
+    number = owner.removeprefix("process ").strip()
+    if not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _seed_in(line: str) -> Seed:
+    url, *words = line.split()
+    if not words:  # as most are
+        return Seed(url)
+    said = dict(word.split("=", 1) for word in words)
+    return msgspec.convert({"url": url} | said, Seed, strict=False)
+
+
+def _line_of(seed: Seed) -> str:
+    said = msgspec.structs.asdict(seed)
+    return " ".join([said.pop("url"), *(f"{name}={value}" for name, value in said.items() if value is not None)])
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -149,13 +149,19 @@ class SharedState(Duplicates, Protocol):
 
 
 class Archive(Protocol):
-    """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`."""
+    """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`.
+
+    Raises `Unreachable`, or `OSError` with ENOSPC, where it may be had later: then nothing counts as saved."""
 
     @property
     def end(self) -> Place | None: ...
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
-    def recover(self, end: Place | None) -> None: ...
+    async def recover(self, end: Place | None) -> None: ...
     def close(self) -> None: ...
+
+
+class Unreachable(OSError):
+    """Whoever keeps the archive does not answer. It may be over in a while; the text says who and why."""
 
 
 class Bus(Protocol):
@@ -187,5 +193,6 @@ __all__ = [
     "SharedState",
     "Store",
     "TurnOf",
+    "Unreachable",
     "Watched",
 ]

@@ -12,9 +12,10 @@ from __future__ import annotations
 import mmap
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 Url = str  # canonical, always
 Body = bytes | mmap.mmap  # a large one lies in a file (fetch/spool.py); `body[:]` is bytes either way
@@ -29,6 +30,7 @@ class Reason(StrEnum):
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
     MEDIA_TYPE = "media_type"
+    OWN_FILTER = "own_filter"
     NOFOLLOW = "nofollow"
     MAX_DEPTH = "max_depth"
     URL_TOO_LONG = "url_too_long"
@@ -91,7 +93,19 @@ class State(StrEnum):
 SITEMAP = "sitemap"  # rel of a link to a sitemap
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
+class Seed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a person wants the crawl to start, and what they say about it."""
+
+    url: Url
+    priority: Annotated[float, Meta(ge=0, le=1)] | None = None  # instead of what it would be worth
+    max_depth: Annotated[int, Meta(ge=0, le=10**6)] | None = None  # of links from here; the crawl's own holds, too
+
+    @property
+    def link(self) -> Link:
+        return Link(self.url, max_depth=self.max_depth, priority=self.priority)
+
+
+class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A reason to visit a URL: a seed, a link on a page, a redirect, an entry of a sitemap."""
 
     url: Url
@@ -103,6 +117,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     lastmod: str | None = None  # as a sitemap gave it
     position: str = ""  # on its page: main, navigation or footer; empty: not known
     context: float = 1.0  # in [0, 1]: what all of this makes it worth (process/context.py)
+    max_depth: int | None = None  # as its seed wants it; None: as the crawl
+    priority: float | None = None  # of a seed that has one of its own
 
 
 def header_in(head: bytes, name: str) -> str | None:
@@ -360,7 +376,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     found_at: float | None = None
     context: int = 100  # of the link that led here, in hundredths
     is_sitemap: bool = False  # found as one, in robots.txt or in another
-    attempts: int = 0  # what follows is empty before the first of them (tables.encode_new)
+    attempts: int = 0  # what follows is empty before the first of them, nearly always (tables.encode_new)
     kills: int = 0  # times that its worker died while it was in flight
     due_at: float | None = None  # while waiting
     status: int | None = None
@@ -378,3 +394,5 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     simhash: int = 0  # of the text, 0 where there was none
     language: str = ""
     noarchive: bool = False
+    max_depth: int | None = None  # of its seed, where that has one of its own
+    priority: float | None = None  # of a seed that has one of its own

@@ -91,6 +91,14 @@ Scheme = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9+.-]*\Z", extra={"wanted": 
 # RFC 9309, section 2.2.1: the names that a robots.txt can address.
 Product = Annotated[str, Meta(pattern=r"\A[A-Za-z_-]+\Z", extra={"wanted": "letters, - and _ only"})]
 
+# The settings are written down in the crawl's folder, where secrets have no place: they come from the environment.
+StoreOptions = Annotated[
+    Mapping[Annotated[str, Meta(pattern=r"\A(?!.*(secret|token|password|key_id))[a-z0-9_]+\Z")], str],
+    Meta(
+        extra={"wanted": "a table of options in small letters; keys and secrets come from the environment (AWS_...)"}
+    ),
+]
+
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
 TimeLimit = Annotated[Seconds, Meta(ge=0.001, le=DAY_S)]
 CrawlTime = Annotated[Seconds, Meta(ge=0.001, le=3650 * DAY_S)]
@@ -249,7 +257,7 @@ class ArchiveSettings(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[Literal["warc", "objects"], about("WARC files, or an object for each content")] = "warc"
     url: Annotated[str, about("s3://bucket/prefix; empty: the folder `archive` of the crawl")] = ""
-    options: Annotated[Mapping[str, str], about("of that store: endpoint, region, ...; no secrets")] = {}
+    options: Annotated[StoreOptions, about("of that store: endpoint, region, ...; no secrets")] = {}
     keep_versions: Annotated[Count | None, about("versions of a page that compaction keeps")] = None
     keep_s: Annotated[Age | None, about("compaction drops what is older than this")] = None
     file_bytes_max: Annotated[Bytes, about("a file is closed at this size", ge=MIB, le=1024 * GIB)] = GIB

@@ -20,13 +20,16 @@ import re
 import shutil
 import signal
 import sys
+import time
 from collections import Counter
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from gossamer import __version__
-from gossamer.archive.warc import ArchiveDamaged, WarcArchive
+from gossamer.archive.objects import open_archive
+from gossamer.archive.shelf import ArchiveDamaged, open_shelf
 from gossamer.clock import Clock, RealClock
 from gossamer.cluster.bus import LinkBus, Links, Taken
 from gossamer.cluster.neighbours import Neighbours
@@ -35,8 +38,10 @@ from gossamer.cluster.shared import RemoteShared
 from gossamer.cluster.turns import Book, Booked, Release, Turns
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.control import orders
-from gossamer.control.progress import Recent
-from gossamer.crawl import Crawl, Partition
+from gossamer.control.live import Pardon
+from gossamer.control.log import Log
+from gossamer.control.progress import Recent, memory_bytes
+from gossamer.crawl import Crawl, HandOn, Partition
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.protocols import protocols
@@ -46,8 +51,9 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore, StoreDamaged, StoreInUse
 from gossamer.frontier.tables import TABLES
+from gossamer.interfaces import SharedState
 from gossamer.process.processor import Processor
-from gossamer.records import Link, RobotsCopy, Url
+from gossamer.records import Link, Outcome, RobotsCopy, Seed, Url
 from gossamer.settings import CrawlSettings, Tree
 from gossamer.url.canonical import choose_for
 from gossamer.url.filters import Filters
@@ -60,19 +66,36 @@ M_MMAP_THRESHOLD = -3  # <malloc.h>
 class Worker:
     """Use as `async with Worker(...) as worker: await worker.run()`."""
 
-    def __init__(self, number: int, sockets: Path, order: orders.Welcome, supervisor: Peer, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        number: int,
+        order: orders.Welcome,
+        shared: SharedState,
+        complain: Callable[[str], None],
+        spawn: Spawn = asyncio.ensure_future,
+        sockets: Path | None = None,
+        *,
+        filters: Sequence[Callable[[Link], bool]] = (),
+        hand_on: HandOn | None = None,
+    ) -> None:
+        """`sockets`: where other workers listen; None: there are none. The last two: see library.py."""
         self.number = number
         self.folder = CrawlFolder(Path(order.folder))
         self.config = order.config
         self.clock: Clock = RealClock()
-        self.seeds = self.folder.seeds()
-        self.frontiers: dict[int, Frontier] = {}
-        self._sockets = sockets
-        self._supervisor = supervisor
-        self._spawn = spawn
-        self._recent = Recent()
-        self._policies = self.folder.policies()
         self._policies_changed_at = self.folder.policies_changed_at
+        self._policies = self.folder.policies()
+        self._seeds_changed_at = self.folder.seeds_changed_at
+        self.seeds = self.folder.all_seeds()
+        self.frontiers: dict[int, Frontier] = {}
+        self.shared = shared
+        self.complain = complain
+        self._sockets = sockets
+        self._spawn = spawn
+        self._filters = filters
+        self._hand_on = hand_on
+        self._recent = Recent(self.clock)
+        self._log = Log(self.config.log, order.log_fd, self.clock)
         self._kill_point = KillPoint(order.kill_at)
         self._open_partitions: dict[int, ExitStack] = {}
         self._opening = asyncio.Lock()
@@ -82,14 +105,13 @@ class Worker:
         config, clock = self.config, self.clock
         agent, partitions = config.crawl.user_agent_token, config.crawl.partitions
         choose_for(config)
-        self._door = door_of(self.seeds, config, clock)
+        self._door = door_of((seed.url for seed in self.seeds), config, clock, self._filters)
         self._exit.callback(self._close_partitions)
 
         self.neighbours = Neighbours(partitions, self._connect, clock)
         self._exit.callback(self.neighbours.close)
         self.bus = LinkBus(self.frontiers, partitions, self.neighbours, self._look_again)
         self.turns = Turns(self.frontiers, partitions, self.neighbours, clock, self._look_again)
-        self.shared = RemoteShared(self._supervisor)
 
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
@@ -103,9 +125,8 @@ class Worker:
         )
         self._exit.push_async_callback(transfers.close)
         modules = protocols(config.fetch.schemes, transfers, identity(config.crawl))
-        fetcher = Fetcher(
-            modules, RobotsCache(self._robots), self.turns.of, clock, config.robots, agent, config.crawl.media_types
-        )
+        self._rules = rules = RobotsCache(self._robots)
+        fetcher = Fetcher(modules, rules, self.turns.of, clock, config.robots, agent, config.crawl.media_types)
         processor = Processor(
             agent,
             config.process,
@@ -127,15 +148,18 @@ class Worker:
             near_words_min=config.process.near_words_min,
             ascend=config.crawl.ascend,
             pages_left=None if config.crawl.max_pages is None else 0,
-            watch=self._recent.watch,
+            watch=self._watch_and_log if self._log.has_fetches else self._recent.watch,
+            say=self.complain,
+            hand_on=self._hand_on,
             reached=self._kill_point,
         )
+        self._shelf = open_shelf(config.archive, self.folder.archive)
         self.crawl.is_paused = True  # until the first round, when every partition has its owner
 
-        server = await listen(
-            socket_of(self._sockets, self.number), Links | Book | Release, self._spawn, self.complain, self._meet
-        )
-        self._exit.callback(server.close)
+        if self._sockets is not None:
+            where = socket_of(self._sockets, self.number)
+            server = await listen(where, Links | Book | Release, self._spawn, self.complain, self._meet)
+            self._exit.callback(server.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -144,8 +168,14 @@ class Worker:
     async def run(self) -> None:
         await self.crawl.run(alone=False)
 
-    def complain(self, text: str) -> None:
-        self._supervisor.mention(orders.Said(text))
+    async def adopt_all(self) -> None:
+        """Where there are no others, every partition is ours."""
+        for number in range(self.config.crawl.partitions):
+            await self._adopt(number, with_seeds=True)
+
+    @property
+    def pages(self) -> int:
+        return sum(frontier.pages for frontier in self.frontiers.values())
 
     # ---- what the supervisor orders ----------------------------------------------------------------------
 
@@ -161,6 +191,10 @@ class Worker:
                 return self._report(order)
             case orders.Allow(pages=pages):
                 self.crawl.allow(pages)
+            case orders.Plant(partition=number, seeds=seeds):
+                return self._plant(number, seeds)
+            case Pardon(url=url, drop=drop):
+                return self._pardon(url, drop=drop)
             case orders.Leave():
                 self.crawl.stop()
         return None
@@ -173,6 +207,7 @@ class Worker:
 
     async def _open(self, number: int, with_seeds: bool) -> orders.Adopted:
         config = self.config
+        self.look_at_folder()
         opened = self._open_partitions[number] = ExitStack()
         store = await self._open_store(number)
         opened.callback(store.close)
@@ -186,16 +221,16 @@ class Worker:
             "robots": "classic",
             "isPartOf": self.folder.path.name,
         }
-        archive = WarcArchive(self.folder.archive, number, about=about, file_bytes_max=config.archive.file_bytes_max)
+        archive = open_archive(config.archive, self._shelf, number, about)
         opened.callback(archive.close)
-        archive.recover(frontier.archive_end)
+        await self.crawl.patiently(partial(archive.recover, frontier.archive_end))
         # What its last owner stored may not have reached the fingerprints.
         await self.shared.settle(frontier.claims)
         self.frontiers[number] = frontier
         if with_seeds:
             # At every start: a crash between creating the crawl and its first batch loses none.
             partitions = config.crawl.partitions
-            await self.bus.send(Link(url) for url in self.seeds if partition_of(url, partitions) == number)
+            await self.bus.send(seed.link for seed in self.seeds if partition_of(seed.url, partitions) == number)
         self.turns.open(number)
         self.crawl.partitions[number] = Partition(number, frontier, archive)
         self.crawl.look_again()
@@ -226,7 +261,7 @@ class Worker:
 
     def _report(self, ask: orders.Ask) -> orders.Report:
         crawl = self.crawl
-        self._look_at_policies()
+        self.look_at_folder()
         if ask.is_ending:
             self.turns.end()
         if crawl.is_paused != ask.is_paused:
@@ -240,20 +275,44 @@ class Worker:
             batches_received=self.bus.batches_received,
             pages_left=0 if ask.give_back else crawl.pages_left or 0,
             no_room=crawl.no_room,
-            news=self._recent.take(),
+            news=self._recent.take(is_watched=ask.is_watched),
             dns=self._dns.counts,
+            robots=self._rules.counts,
+            levels=dict(sum((Counter(frontier.levels) for frontier in self.frontiers.values()), Counter())),
+            memory_bytes=memory_bytes(),
+            cpu_s=time.process_time(),
         )
         if ask.give_back and crawl.pages_left is not None:
             crawl.pages_left = 0
         return report
 
-    def _look_at_policies(self) -> None:
-        """The operator may have changed them: they hold from each host's next turn on."""
-        if self._policies_changed_at != (changed_at := self.folder.policies_changed_at):
-            self._policies, self._policies_changed_at = self.folder.policies(), changed_at
+    def look_at_folder(self) -> None:
+        """The operator may have changed policies, which hold from each host's next turn on, or added seeds."""
+        folder = self.folder
+        if self._policies_changed_at != (changed_at := folder.policies_changed_at):
+            self._policies, self._policies_changed_at = folder.policies(), changed_at
             for frontier in self.frontiers.values():
                 frontier.obey(self._policies)
             self.crawl.look_again()
+        if self._seeds_changed_at != (seeds_changed_at := folder.seeds_changed_at):
+            self.seeds, self._seeds_changed_at = folder.all_seeds(), seeds_changed_at
+            self._door.welcome(seed.url for seed in self.seeds)
+
+    def _plant(self, number: int, seeds: list[Seed]) -> orders.Did:
+        frontier = self.frontiers.get(number)
+        if frontier is None:
+            return orders.Did(None)
+        new = frontier.add(seed.link for seed in seeds)
+        self.crawl.look_again()
+        return orders.Did(new)
+
+    def _pardon(self, url: Url, *, drop: bool) -> orders.Did:
+        frontier = self.frontiers.get(partition_of(url, self.config.crawl.partitions))
+        if frontier is None:
+            return orders.Did(None)
+        done = frontier.pardon(url, drop=drop)
+        self.crawl.look_again()
+        return orders.Did(int(done))
 
     # ---- what other workers ask --------------------------------------------------------------------------
 
@@ -275,6 +334,7 @@ class Worker:
         return Booked(await self.turns.book(peer, turn, url))
 
     async def _connect(self, number: int) -> Peer:
+        assert self._sockets is not None, "there is nobody else"
         return await connect(socket_of(self._sockets, number), Taken | Booked, self._spawn, self.complain)
 
     # ---- small things that the stages need ---------------------------------------------------------------
@@ -284,6 +344,10 @@ class Worker:
 
     def _look_again(self) -> None:
         self.crawl.look_again()
+
+    def _watch_and_log(self, outcome: Outcome) -> None:
+        self._recent.watch(outcome)
+        self._log.fetched(outcome)
 
 
 class KillPoint:
@@ -299,7 +363,7 @@ class KillPoint:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def door_of(seeds: Iterable[Url], config: Tree, clock: Clock) -> Filters:
+def door_of(seeds: Iterable[Url], config: Tree, clock: Clock, own: Sequence[Callable[[Link], bool]] = ()) -> Filters:
     crawl = config.crawl
     return Filters(
         seeds,
@@ -312,6 +376,7 @@ def door_of(seeds: Iterable[Url], config: Tree, clock: Clock) -> Filters:
         max_depth=crawl.max_depth,
         traps=config.traps,
         clock=clock,
+        own=own,
     )
 
 
@@ -340,7 +405,12 @@ async def work(sockets: Path, number: int) -> None:
             supervisor = await connect(socket_of(sockets, None), orders.ToWorker, tasks.create_task, lambda _: None)
             supervisor.when_closed.append(vanish)
             order = await supervisor.call(orders.Hello(number), orders.Welcome)
-            async with Worker(number, sockets, order, supervisor, tasks.create_task) as worker:
+            shared, spawn = RemoteShared(supervisor), tasks.create_task
+
+            def complain(text: str) -> None:
+                supervisor.mention(orders.Said(text))
+
+            async with Worker(number, order, shared, complain, spawn, sockets) as worker:
                 supervisor.answer = worker.obey
                 await supervisor.tell(orders.Ready())
                 await worker.run()

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parent.parent / "gossamer"
 WORDS = {"records", "interfaces", "settings", "config", "clock", "url"}
 STAGES = {"frontier", "fetch", "process", "schedule"}
 BACKENDS = {"archive", "cluster"}
-MACHINE = {"worker", "supervisor", "folder", "control", "cli", "demo", "bench", "__main__", "__init__"}
+MACHINE = {"worker", "supervisor", "folder", "control", "library", "cli", "demo", "bench", "__main__", "__init__"}
 
 
 class Rule(NamedTuple):

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.archive.warc import GZIP, ArchiveDamaged, LinkNote
+from gossamer.archive.shelf import ArchiveDamaged, FolderShelf, Shelf, as_shelf
+from gossamer.archive.warc import GZIP, LinkNote
 from gossamer.records import Link, Place, Url
 
-CHUNK_BYTES = 64 << 10
+PIECE_BYTES = 16 << 10
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -42,45 +43,63 @@ class Record(msgspec.Struct, frozen=True):
         return self.headers.get("WARC-Target-URI")
 
 
-def read(folder: Path, place: Place) -> Record:
-    path = folder / place.file
+def read(where: Shelf | Path, place: Place) -> Record:
+    shelf = as_shelf(where)
     try:
-        with path.open("rb") as file:
-            file.seek(place.offset)
-            member = file.read(place.length)
+        member = shelf.read(place.file, place.offset, place.length)
     except FileNotFoundError as error:
-        raise ArchiveDamaged(f"{path} is missing: put it back from a copy") from error
+        raise ArchiveDamaged(f"{shelf.where}/{place.file} is missing: put it back from a copy") from error
+    return parse(shelf, place, unpacked(shelf, place, member))
+
+
+def unpacked(shelf: Shelf, place: Place, member: bytes) -> bytes:
     gzip = zlib.decompressobj(wbits=GZIP)
     try:
         text = gzip.decompress(member)
     except zlib.error as error:
-        raise damaged(path, place.offset, str(error)) from error
+        raise damaged(shelf, place, str(error)) from error
     if not gzip.eof or gzip.unused_data:
-        raise damaged(path, place.offset, f"{place.length} bytes are not one whole record")
-    return parse(path, place, text)
+        raise damaged(shelf, place, f"{place.length} bytes are not one whole record")
+    return text
 
 
-def records(path: Path) -> Iterator[Record]:
-    offset = 0
-    with path.open("rb") as file:
-        rest = file.read(CHUNK_BYTES)
-        while rest:
-            gzip = zlib.decompressobj(wbits=GZIP)
-            parts, taken = [], 0
-            while not gzip.eof:
-                if not rest:
-                    raise damaged(path, offset, "the file ends within it")
-                try:
-                    parts.append(gzip.decompress(rest))
-                except zlib.error as error:
-                    raise damaged(path, offset, str(error)) from error
-                taken += len(rest)
-                rest = b"" if gzip.eof else file.read(CHUNK_BYTES)
-            rest = gzip.unused_data
-            length = taken - len(rest)
-            yield parse(path, Place(path.name, offset, length), b"".join(parts))
-            offset += length
-            rest = rest or file.read(CHUNK_BYTES)
+def records(where: Shelf | Path, name: str = "", start: int = 0, end: int | None = None) -> Iterator[Record]:
+    """The records of a file that begin at `start` or behind it, and before `end`. A path alone is a local file."""
+    if isinstance(where, Path):
+        where, name = (FolderShelf(where), name) if name else (FolderShelf(where.parent), where.name)
+    for place, text in members(where, name, start, end):
+        yield parse(where, place, text)
+
+
+def members(shelf: Shelf, name: str, start: int = 0, end: int | None = None) -> Iterator[tuple[Place, bytes]]:
+    """The gzip members of a file, each with its place and its text; one at a time is in memory."""
+    offset, chunks = start, pieces(shelf.chunks(name, start))
+    rest = next(chunks, b"")
+    while rest and (end is None or offset < end):
+        gzip = zlib.decompressobj(wbits=GZIP)
+        parts, taken = [], 0
+        while not gzip.eof:
+            if not rest:
+                raise damaged(shelf, Place(name, offset, 0), "the file ends within it")
+            try:
+                parts.append(gzip.decompress(rest))
+            except zlib.error as error:
+                raise damaged(shelf, Place(name, offset, 0), str(error)) from error
+            taken += len(rest)
+            rest = b"" if gzip.eof else next(chunks, b"")
+        rest = gzip.unused_data
+        length = taken - len(rest)
+        yield Place(name, offset, length), b"".join(parts)
+        offset += length
+        rest = rest or next(chunks, b"")
+
+
+def pieces(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """zlib gives back as a copy what lies behind a member, and with large chunks that is most of the work: of 8 MiB
+    it takes 300 µs a member, of 16 KiB it takes 11."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), PIECE_BYTES):
+            yield chunk[start : start + PIECE_BYTES]
 
 
 def links_of(record: Record) -> list[Link]:
@@ -103,19 +122,20 @@ def links_of(record: Record) -> list[Link]:
                     source=record.url,
                     depth=depth + 1,
                     lastmod=about.lastmod,
+                    position=about.position,
                 )
             )
     return links
 
 
-def parse(path: Path, place: Place, text: bytes) -> Record:
+def parse(shelf: Shelf, place: Place, text: bytes) -> Record:
     """Split a decompressed record; its body is copied once, and nothing else that is large."""
     block = text.find(b"\r\n\r\n") + 4
     version, *lines = text[:block].decode(errors="replace").rstrip("\r\n").split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines if ": " in line)
     end = len(text) - 4
     if not version.startswith("WARC/1.") or headers.get("Content-Length") != str(end - block):
-        raise damaged(path, place.offset, "it is not a WARC record of the length that it gives")
+        raise damaged(shelf, place, "it is not a WARC record of the length that it gives")
     body = block
     if headers.get("Content-Type", "").startswith("application/http"):
         blank = text.find(b"\r\n\r\n", block, end)
@@ -123,8 +143,8 @@ def parse(path: Path, place: Place, text: bytes) -> Record:
     return Record(place, headers, text[block:body], text[body:end])
 
 
-def damaged(path: Path, offset: int, what: str) -> ArchiveDamaged:
+def damaged(shelf: Shelf, place: Place, what: str) -> ArchiveDamaged:
     return ArchiveDamaged(
-        f"{path}: the record at offset {offset} cannot be read: {what}. Unless the crawl is still writing "
-        "this file, put it back from a copy."
+        f"{shelf.where}/{place.file}: the record at offset {place.offset} cannot be read: {what}. Unless the crawl "
+        "is still writing this file, put it back from a copy."
     )

@@ -1,9 +1,10 @@
 """The archive of one partition: WARC 1.1 files that outside tools read, durable before a page is finished.
 
-    archive/PPP-SSSSS.warc.gz     P = partition, S = sequence; one gzip member a record; warcinfo first
+The files are a series (series.py), one gzip member a record, a warcinfo record first.
 
     page, its content new            request, response, metadata (out-links)     the place is the response's
                                      (by FTP: resource, metadata)
+    page, a near copy                request, revisit, metadata (its own links)  the place is the revisit's
     page, its content known          request, revisit (headers, no body)         the place is the revisit's
     redirect                         request, response                           the place is the response's
     failed, refused, robots read     nothing                                     no place
@@ -17,13 +18,11 @@ the stored head. A metadata record is lines of `name: value` in UTF-8, each ende
     outlink: URL L {"anchor":"Read on","rel":"nofollow"}
 
 An outlink is the URL, which holds no space, Heritrix's letter for a plain link, and what is known about the
-link as JSON on the same line: anchor, rel, lastmod, each left out where empty. JSON because an anchor may hold
-newlines.
+link as JSON on the same line: anchor, rel, lastmod, position, each left out where empty. JSON because an anchor may
+hold newlines.
 
-Invariant: nothing before `end` ever changes, and all that lies behind the last committed `end` may be cut off.
-A group of pages is written at once and always into one file, so a crash or a full disk leaves at most one tail:
-`save` cuts its own after an error, `recover` cuts what a killed process left. A file passes `file_bytes_max` by
-at most one group.
+Pages that are saved together are written as one group, or as several where they are large, so that memory holds no
+more than `GROUP_BYTES_MAX` and one page of them. Either all of them are saved or, after an error, none.
 
 The event loop encodes ordinary pages itself, a few at a time, and leaves large bodies and the disk to threads.
 Compressing lets the interpreter lock go, yet a thread that wants it back some ten times a page gets in the way of a
@@ -33,12 +32,9 @@ busy loop: with all of it in a thread, 7 % fewer pages a second, and stalls of 5
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
-import os
 import re
 import string
-import threading
 import types
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +48,8 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import __version__
+from gossamer.archive.series import WARC, series_on
+from gossamer.archive.shelf import Shelf, as_shelf
 from gossamer.records import Body, Exchange, Fetched, Moved, Outcome, Place
 
 GIB = 1 << 30
@@ -59,27 +57,17 @@ LEVEL = 2  # isal: 70-90 µs for 21 KB, where zlib-6 takes 480 µs to come out 3
 GZIP = 31  # zlib's `wbits` for the gzip format
 LARGE_BODY_BYTES = 256 << 10  # about 1 ms of compressing
 HEAD_BYTES_MAX = 31 << 10  # fastwarc gives up a file at the first head above 32 KiB
+GROUP_BYTES_MAX = 8 << 20  # of compressed records that are written at once
 PAGES_AT_ONCE = 8  # about 2 ms of encoding before the event loop may do something else
 
 FORMAT = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 NEAR = "urn:gossamer:revisit:near-duplicate"  # the standard knows identical payloads only
 
-FILE_NAME = re.compile(r"([0-9]{3,})-([0-9]{5,})\.warc\.gz")
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] [0-9]{3}( .{0,200})?")
 NEWER_HTTP = re.compile(rb" HTTP/[23](\.[0-9])?$")
 ORIGINAL = b"X-Archive-Orig-"
 UNTRUE_ONCE_DECODED = (b"content-encoding", b"transfer-encoding", b"content-length")
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-class ArchiveDamaged(Exception):
-    """The files are not what the partition's store, or the format, says they are."""
-
-
-class ArchiveFull(OSError):
-    """No room to write a group. Nothing of it was kept, and saving can go on once there is room."""
 
 
 class LinkNote(msgspec.Struct, omit_defaults=True):
@@ -88,6 +76,7 @@ class LinkNote(msgspec.Struct, omit_defaults=True):
     anchor: str = ""
     rel: str = ""
     lastmod: str | None = None
+    position: str = ""
 
 
 class Members(NamedTuple):
@@ -101,22 +90,35 @@ class Members(NamedTuple):
 class WarcArchive:
     """Implements `interfaces.Archive`. Where files may exist already, `recover` comes before `save`."""
 
-    def __init__(self, folder: Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB) -> None:
+    def __init__(
+        self, where: Shelf | Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB
+    ) -> None:
         """`about`: fields for the warcinfo records, such as operator, http-header-user-agent, robots, isPartOf."""
-        self.folder = folder
+        self.shelf = as_shelf(where)
         self.partition = partition
         self.about = about
-        self.file_bytes_max = file_bytes_max
-        self.end: Place | None = None  # to be committed together with the pages of a `save`
-        self._file: int | None = None  # descriptor of the file that `end` is in, while it is open
-        # A lock for threads, not for tasks: the thread of a cancelled `save` goes on writing.
-        self._writing = threading.Lock()
-        self._closed = False
+        self._series = series_on(self.shelf, partition, WARC, self._opening, file_bytes_max)
+        self._saving = asyncio.Lock()
 
     def __repr__(self) -> str:
-        return f"WarcArchive({self.folder}, partition={self.partition}, end={self.end})"
+        return f"WarcArchive({self.shelf.where}, partition={self.partition}, end={self.end})"
+
+    @property
+    def end(self) -> Place | None:
+        """To be committed together with the pages of a `save`."""
+        return self._series.end
 
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        async with self._saving:
+            before = self.end
+            try:
+                return await self._save(outcomes)
+            except OSError:
+                await self._series.go_back(before)
+                raise
+
+    async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        places: list[Place | None] = []
         group, at = bytearray(), 0.0
         spans: list[tuple[int, int] | None] = []  # offset in the group, and length, of each page's record
         for count, outcome in enumerate(outcomes, 1):
@@ -131,132 +133,34 @@ class WarcArchive:
             spans.append((len(group) + len(members.request), len(members.page)))
             group += b"".join(members)
             at = result.exchange.ended_at
-            if count % PAGES_AT_ONCE == 0:
+            if len(group) > GROUP_BYTES_MAX:
+                places += await self._write(group, at, spans)
+                group, spans = bytearray(), []
+            elif count % PAGES_AT_ONCE == 0:
                 await others()
+        return places + await self._write(group, at, spans)
+
+    async def _write(self, group: bytearray, at: float, spans: list[tuple[int, int] | None]) -> list[Place | None]:
         if not group:
             return [None for _ in spans]
-        start = await asyncio.to_thread(self._append, group, at)
+        start = await self._series.append(group, at)
         return [span and Place(start.file, start.offset + span[0], span[1]) for span in spans]
 
-    def recover(self, end: Place | None) -> None:
+    async def recover(self, end: Place | None) -> None:
         """Cut off all that lies behind `end`, the last end that was committed; None: none ever was."""
-        with self._writing:
-            self._close_file()
-            if end is not None:
-                self._check(end)
-                self._file = open_at(self.folder / end.file, end.offset)
-            last = -1 if end is None else self._sequence(end.file)
-            for path in list(self.folder.glob("*.warc.gz")):
-                if self._sequence(path.name) > last:
-                    path.unlink()
-            self.end = end
+        await self._series.recover(end)
 
     def close(self) -> None:
-        with self._writing:
-            self._close_file()
-            self._closed = True
+        self._series.close()
 
-    def _append(self, group: bytearray, at: float) -> Place:
-        """Write one group behind `end`, durably, and say where. After an error the files are as they were."""
-        with self._writing:
-            if self._closed:
-                raise RuntimeError(f"{self!r} is closed")
-            start, preface = self.end, b""
-            if start is None or start.offset >= self.file_bytes_max:
-                start = self._next_file()
-                preface = warcinfo(start.file, at, self.about)
-                self._close_file()
-            path = self.folder / start.file
-            try:
-                if self._file is None:
-                    self._file = open_at(path, start.offset)
-                write_all(self._file, preface)
-                write_all(self._file, group)
-                os.fdatasync(self._file)
-            except OSError as error:
-                self._undo(path, start.offset)
-                what = f"{error.strerror}: none of {len(group)} bytes were kept"
-                if error.errno in NO_ROOM:
-                    raise ArchiveFull(error.errno, f"{what}; make room and save again", str(path)) from error
-                raise OSError(error.errno, what, str(path)) from error
-            first = start.offset + len(preface)
-            self.end = Place(start.file, first + len(group), 0)
-            return Place(start.file, first, len(group))
-
-    def _undo(self, path: Path, size_bytes: int) -> None:
-        # Should this fail as well, the next save cuts the tail when it opens the file again.
-        with suppress(OSError):
-            if size_bytes:
-                os.truncate(path, size_bytes)
-            else:
-                path.unlink()
-        self._close_file()
-
-    def _next_file(self) -> Place:
-        sequence = 0 if self.end is None else self._sequence(self.end.file) + 1
-        path = self.folder / f"{self.partition:03d}-{sequence:05d}.warc.gz"
-        if path.exists():
-            raise ArchiveDamaged(f"{path} exists and holds nothing committed: call recover() before save()")
-        return Place(path.name, 0, 0)
-
-    def _check(self, end: Place) -> None:
-        path = self.folder / end.file
-        size_bytes = path.stat().st_size if path.exists() else 0
-        if size_bytes < end.offset or self._sequence(end.file) < 0:
-            raise ArchiveDamaged(
-                f"{path}: {end.offset} bytes of partition {self.partition} were committed, {size_bytes} are "
-                "there. Something outside of gossamer changed the archive: put the file back from a copy, or "
-                "begin a new crawl in another folder."
-            )
-
-    def _sequence(self, file: str) -> int:
-        """The number of a file of this partition, -1 for any other."""
-        name = FILE_NAME.fullmatch(file)
-        return int(name[2]) if name and int(name[1]) == self.partition else -1
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+    def _opening(self, file: str, at: float) -> bytes:
+        return warcinfo(file, at, self.about)
 
 
 @types.coroutine
 def others() -> Generator[None]:
     """Let the event loop's other tasks run; no time passes, real or virtual."""
     yield
-
-
-def open_at(path: Path, size_bytes: int) -> int:
-    """A descriptor to write behind the first `size_bytes` of a file, anything behind them cut off."""
-    is_new = size_bytes == 0
-    if is_new:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC | (os.O_CREAT if is_new else 0), 0o644)
-    try:
-        os.ftruncate(file, size_bytes)
-        os.lseek(file, size_bytes, os.SEEK_SET)
-        if is_new:
-            # fdatasync keeps a file's bytes; its name is in the folder, and the folder's name in the one above.
-            sync_folder(path.parent)
-            sync_folder(path.parent.parent)
-    except OSError:
-        os.close(file)
-        raise
-    return file
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_all(file: int, data: bytes | bytearray) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(file, rest) :]
 
 
 def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
@@ -298,17 +202,17 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
             of_page.append(f"WARC-Refers-To-Date: {date_text(verdict.at)}")
         # How long the payload behind a 304 is, nobody said.
         head = response_head(exchange, None if not_modified else len(body))
-        return Members(request, member("revisit", of_page, head))
-
-    if is_http:
-        response = member("response", of_page, response_head(exchange, len(body)), body)
+        page = member("revisit", of_page, head)
+    elif is_http:
+        page = member("response", of_page, response_head(exchange, len(body)), body)
     else:
-        response = member("resource", of_page, b"", body)  # other protocols have no head
-    if isinstance(result, Moved):
-        return Members(request, response)
+        page = member("resource", of_page, b"", body)  # other protocols have no head
+    # Whose links are sent (crawl.py) has them here as well, so that the link graph is whole.
+    if isinstance(result, Moved) or not_modified or verdict.kind not in ("original", "near"):
+        return Members(request, page)
     of_metadata = [f"WARC-Record-ID: {record_id('metadata', uri, date)}", *tied]
     of_metadata.append("Content-Type: application/warc-fields")
-    return Members(request, response, member("metadata", of_metadata, metadata(outcome)))
+    return Members(request, page, member("metadata", of_metadata, metadata(outcome)))
 
 
 def warcinfo(file: str, at: float, about: Mapping[str, str]) -> bytes:
@@ -329,7 +233,7 @@ def metadata(outcome: Outcome) -> bytes:
         lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
     note = msgspec.json.Encoder().encode
     for out in outcome.page.links if outcome.page else ():
-        about = LinkNote(out.anchor, out.rel, out.lastmod)
+        about = LinkNote(out.anchor, out.rel, out.lastmod, out.position)
         try:
             line = b"outlink: %b L %b\r\n" % (uri_text(out.url).encode(), note(about))
         except UnicodeEncodeError:  # half a surrogate pair in the anchor: UTF-8 has no bytes for it

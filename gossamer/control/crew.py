@@ -63,7 +63,9 @@ class Crew:
         shared: LocalShared,
         tasks: asyncio.TaskGroup,
         say: Callable[[str], None],
+        log_fd: int | None = None,
     ) -> None:
+        """`log_fd`: inherited by the workers, for their lines of the log."""
         self.members: dict[int, Member] = {}
         self.owners: Owners = [None] * config.crawl.partitions
         self.version = 0
@@ -74,6 +76,7 @@ class Crew:
         self._shared = shared
         self._tasks = tasks
         self._say = say
+        self._log_fd = log_fd
         self._wanted: Owners = list(self.owners)
         self._moving: set[int] = set()
         self._orphans: dict[int, set[int]] = {}  # of a dead worker: its partitions that nobody has opened since
@@ -84,12 +87,12 @@ class Crew:
         self._is_announced = True
 
     async def __aenter__(self) -> Crew:
-        self._sockets = Path(tempfile.mkdtemp(prefix="gossamer-"))
-        if len(str(self._sockets)) > PATH_BYTES_MAX:
-            self._sockets.rmdir()
-            self._sockets = Path(tempfile.mkdtemp(prefix="gossamer-", dir="/tmp"))
+        self.sockets = Path(tempfile.mkdtemp(prefix="gossamer-"))
+        if len(str(self.sockets)) > PATH_BYTES_MAX:
+            self.sockets.rmdir()
+            self.sockets = Path(tempfile.mkdtemp(prefix="gossamer-", dir="/tmp"))
         self._server = await listen(
-            socket_of(self._sockets, None), orders.ToSupervisor, self._tasks.create_task, self._say, self._meet
+            socket_of(self.sockets, None), orders.ToSupervisor, self._tasks.create_task, self._say, self._meet
         )
         return self
 
@@ -100,16 +103,17 @@ class Crew:
             if member.process.returncode is None:
                 member.process.kill()
         self._server.close()
-        shutil.rmtree(self._sockets, ignore_errors=True)
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
     async def hire(self) -> None:
         number, self._next_number = self._next_number, self._next_number + 1
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gossamer.worker", str(self._sockets), str(number)),
+            *(sys.executable, "-m", "gossamer.worker", str(self.sockets), str(number)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the supervisor
+            pass_fds=() if self._log_fd is None else (self._log_fd,),
         )
         member = self.members[number] = Member(number, process)
         self._tasks.create_task(self._watch(member))
@@ -143,6 +147,14 @@ class Crew:
         reports: dict[int, orders.Report] = {}
         await asyncio.gather(*(one(member) for member in self._ready()))
         return reports
+
+    async def order(self, partition: int, order: Message) -> int | None:
+        """Have something done by the owner of a partition; None: there is none at the moment."""
+        owner = self.owners[partition]
+        try:
+            return (await self._peer(owner).call(order, orders.Did)).count if owner is not None else None
+        except Disconnected:
+            return None
 
     def allow(self, number: int, pages: int) -> None:
         peer = self.members[number].peer if number in self.members else None
@@ -193,7 +205,7 @@ class Crew:
 
     def _welcome(self, member: Member) -> orders.Welcome:
         kill_at = "" if self._pages_at_death >= 0 else configuration.kill_at()
-        return orders.Welcome(str(self._folder.path.absolute()), self._config, kill_at)
+        return orders.Welcome(str(self._folder.path.absolute()), self._config, kill_at, self._log_fd)
 
     def _hear(self, member: Member, message: Message) -> Answer | Awaitable[Answer]:
         match message:
@@ -209,7 +221,7 @@ class Crew:
             case orders.Trouble(text=text):
                 self.trouble = self.trouble or text
                 return None
-            case orders.Hello() | orders.Adopted() | orders.Report():
+            case orders.Hello() | orders.Adopted() | orders.Report() | orders.Did():
                 raise BadMessage(f"said {type(message).__name__} unasked")
         return self._shared.answer(message, member.number)  # type: ignore[arg-type]  # all that is left
 

@@ -1,9 +1,10 @@
 """What a running crawl says about itself and can be told: the words between its supervisor and those who look on.
 
 The supervisor listens on a Unix socket beside those of its workers; the second line of `crawl.lock` says where. Who
-connects (the control API, `gossamer status`) may ask how it stands (`AskNow`), watch what happens (`Watch`, after
-which `Happened` comes unasked), and steer it (`Steer`, `AddSeeds`, `Pardon`). Several may at once. A looker-on that
-reads slowly loses events, and holds up nobody.
+connects (talk.py: the control API, `gossamer status`) may ask how it stands (`AskNow`, `AskLately`), watch what
+happens (`Watch`, after which `Happened` comes unasked), and steer it (`Steer`, `AddSeeds`, `Pardon`). Several may at
+once. The next `Happened` comes when the last one was answered: a looker-on that reads slowly loses events, and holds
+up nobody. reception.py is the other end.
 
 Without a socket the crawl is not running, and the folder itself is the place to look and to write.
 """
@@ -16,14 +17,19 @@ import msgspec
 
 from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.tables import Totals
-from gossamer.records import Reason, Url
+from gossamer.records import Reason, Seed, Url
 
 # ---- asked ---------------------------------------------------------------------------------------------------
 
 
 class AskNow(Message, frozen=True):
     """How does it stand? Answered with `Now`."""
+
+
+class AskLately(Message, frozen=True):
+    """How did the last ten minutes go? Answered with `Lately`."""
 
 
 class Watch(Message, frozen=True):
@@ -34,14 +40,6 @@ class Steer(Message, frozen=True):
     """Pause: lease nothing more until resumed. Drain: finish what is in flight, and end. Answered when it is so."""
 
     to: Literal["pause", "resume", "drain"]
-
-
-class Seed(msgspec.Struct, frozen=True, array_like=True):
-    """Where to start; canonical. `priority` in [0, 1]; `max_depth`: how far from this seed, None: as the crawl."""
-
-    url: Url
-    priority: float | None = None
-    max_depth: int | None = None
 
 
 class AddSeeds(Message, frozen=True):
@@ -71,13 +69,6 @@ class WorkerNow(msgspec.Struct, frozen=True):
     cpu_s: float = 0.0  # since it lives
 
 
-class RobotsCounts(msgspec.Struct):
-    """Decisions about robots.txt since the start, and how many found their rules ready in memory."""
-
-    asked: int = 0
-    hits: int = 0
-
-
 class Now(Message, frozen=True):
     """A crawl at this moment, all its workers together. Rates are over the last ten seconds."""
 
@@ -92,7 +83,7 @@ class Now(Message, frozen=True):
     errors: dict[str, int]  # by reason, in this run
     in_flight: int
     active_hosts: int
-    queue_levels: list[int]  # hosts with work, by level of the front, best first
+    queue_levels: list[int]  # hosts with work, by tenths of the priority of their best URL, best first
     dns: DnsCounts
     robots: RobotsCounts
     fetch_s: list[int]  # answers by the time they took: how many in each of FETCH_S, and above
@@ -101,13 +92,37 @@ class Now(Message, frozen=True):
     disk_free_bytes: int
     paused: str = ""  # why nothing is leased; empty: it is being leased
     is_draining: bool = False
+    fetch_s_sum: float = 0.0  # of all the times that `fetch_s` counts
 
 
 FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the classes that times of answers are counted in."""
 
 
-class Event(msgspec.Struct, frozen=True):
+class Point(msgspec.Struct, frozen=True):
+    """A crawl at one moment, for a picture of it over time (history.py). Pages, bytes and errors only grow."""
+
+    at: float
+    pages: int = 0
+    bytes: int = 0
+    errors: int = 0
+    queued: int = 0
+    waiting: int = 0
+    hosts: int = 0
+    memory_bytes: int = 0
+
+
+class Lately(Message, frozen=True):
+    """The last ten minutes of this run, a point a second, oldest first."""
+
+    points: list[Point]
+
+
+AS_ASKED = "as asked"
+"""What `paused` says where it was an operator; other reasons pass by themselves."""
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True):
     """One outcome, or one thing that the supervisor said."""
 
     at: float
@@ -118,6 +133,10 @@ class Event(msgspec.Struct, frozen=True):
     bytes: int = 0
     took_s: float = 0.0
     note: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.kind in ("page", "redirect")
 
 
 class Happened(Message, frozen=True):
@@ -142,5 +161,5 @@ class Pardoned(Message, frozen=True):
     done: bool  # False: it was not in quarantine
 
 
-ToCrawl = AskNow | Watch | Steer | AddSeeds | Pardon
-FromCrawl = Now | Happened | SeedsAdded | Pardoned
+ToCrawl = AskNow | AskLately | Watch | Steer | AddSeeds | Pardon
+FromCrawl = Now | Lately | Happened | SeedsAdded | Pardoned

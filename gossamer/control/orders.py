@@ -2,7 +2,8 @@
 
 A worker's life: it connects, says Hello and is told what to crawl (Welcome), says Ready, is given partitions (Adopt),
 may have to give some up again (GiveUp), knows who owns the others (Owners), reports when asked (Ask, Report), is
-allowed so many pages where they are limited (Allow), and is told to go (Leave).
+allowed so many pages where they are limited (Allow), does what an operator wants of its partitions (Plant, Pardon;
+Did), and is told to go (Leave).
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import msgspec
 
 from gossamer.cluster import shared
 from gossamer.cluster.wire import Message
+from gossamer.control.live import Event, Pardon
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.tables import Totals
+from gossamer.records import Seed
 from gossamer.settings import Tree
 
 
@@ -24,6 +28,7 @@ class Welcome(Message, frozen=True):
     folder: str
     config: Tree
     kill_at: str = ""  # for tests: see worker.py
+    log_fd: int | None = None  # where log lines go; the worker has inherited it
 
 
 class Ready(Message, frozen=True):
@@ -58,19 +63,11 @@ class Ask(Message, frozen=True):
     is_paused: bool
     give_back: bool
     is_ending: bool = False
+    is_watched: bool = False  # somebody looks on: tell more of what happens
 
 
 class Allow(Message, frozen=True):
     pages: int
-
-
-class Line(msgspec.Struct, frozen=True, array_like=True):
-    """One outcome as a person reads it."""
-
-    mark: str  # a status, or the reason where there was no answer
-    url: str
-    note: str = ""
-    is_good: bool = True
 
 
 class News(msgspec.Struct, frozen=True, array_like=True):
@@ -79,7 +76,10 @@ class News(msgspec.Struct, frozen=True, array_like=True):
     pages: int = 0
     bytes: int = 0
     errors: dict[str, int] = {}
-    lines: list[Line] = []
+    outcomes: int = 0
+    events: list[Event] = []  # the last of the outcomes
+    fetch_s: list[int] = []  # how many answers took so long: classes as in live.FETCH_S
+    fetch_s_sum: float = 0.0
 
 
 class Report(Message, frozen=True):
@@ -92,6 +92,21 @@ class Report(Message, frozen=True):
     no_room: str  # why it cannot save
     news: News
     dns: DnsCounts  # since it lives
+    robots: RobotsCounts  # since it lives
+    levels: dict[int, int]  # hosts with work, by their level in the front
+    memory_bytes: int
+    cpu_s: float
+
+
+class Plant(Message, frozen=True):
+    """Add seeds to the partition that they belong to. Answered with how many were new."""
+
+    partition: int
+    seeds: list[Seed]
+
+
+class Did(Message, frozen=True):
+    count: int | None  # None: nothing, because the partition is not ours
 
 
 class Leave(Message, frozen=True):
@@ -110,5 +125,5 @@ class Trouble(Message, frozen=True):
     text: str
 
 
-ToSupervisor = Hello | Ready | Adopted | Report | Said | Trouble | shared.Question
-ToWorker = Welcome | Adopt | GiveUp | Owners | Ask | Allow | Leave | shared.Reply
+ToSupervisor = Hello | Ready | Adopted | Report | Did | Said | Trouble | shared.Question
+ToWorker = Welcome | Adopt | GiveUp | Owners | Ask | Allow | Plant | Pardon | Leave | shared.Reply

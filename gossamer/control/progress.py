@@ -1,41 +1,56 @@
 """Progress: what a running crawl has done lately, for whoever shows it. Costs microseconds a page.
 
 Each worker gathers its own (`Recent`, fed by every outcome) and hands it over with its reports; the supervisor adds
-them up (`Progress`).
+them up (`Progress`). Of single outcomes only the last few are kept, and made into events when the report is due.
 """
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TypeVar
 
 from gossamer.clock import Clock
-from gossamer.control.orders import Line, News
+from gossamer.control.live import FETCH_S, Event
+from gossamer.control.orders import News
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.tables import Totals
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Refused, RobotsRead
 
-C = TypeVar("C", Totals, DnsCounts)
+C = TypeVar("C", Totals, DnsCounts, RobotsCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
-LINES_MAX = 12
+EVENTS_SHOWN = 12  # on the terminal
+EVENTS_WATCHED = 50  # a report, while somebody looks on
 
 
 class Recent:
     """A worker's outcomes since its last report."""
 
-    def __init__(self) -> None:
-        self._start()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start(EVENTS_SHOWN)
 
-    def _start(self) -> None:
+    def _start(self, events_max: int) -> None:
         self._pages = 0
         self._bytes = 0
+        self._count = 0
         self._errors: Counter[str] = Counter()
-        self._outcomes: deque[Outcome] = deque(maxlen=LINES_MAX)
+        self._outcomes: deque[Outcome] = deque(maxlen=events_max)
+        self._fetch_s = [0] * (len(FETCH_S) + 1)
+        self._fetch_s_sum = 0.0
 
     def watch(self, outcome: Outcome) -> None:
         result = outcome.result
+        exchange = result.exchange
+        if exchange is not None:
+            took_s = exchange.ended_at - exchange.started_at
+            self._fetch_s[bisect_left(FETCH_S, took_s)] += 1
+            self._fetch_s_sum += took_s
         if isinstance(result, RobotsRead | Postponed):
             return
         if isinstance(result, Fetched):
@@ -43,11 +58,16 @@ class Recent:
             self._bytes += len(result.body)
         elif isinstance(result, Failed | Refused):
             self._errors[result.reason] += 1
+        self._count += 1
         self._outcomes.append(outcome)
 
-    def take(self) -> News:
-        news = News(self._pages, self._bytes, dict(self._errors), [line_of(outcome) for outcome in self._outcomes])
-        self._start()
+    def take(self, *, is_watched: bool = False) -> News:
+        """`is_watched`: more events from now on."""
+        now = self._clock.now()
+        events = [event_of(outcome, now) for outcome in self._outcomes]
+        totals = (self._pages, self._bytes, dict(self._errors), self._count)
+        news = News(*totals, events, self._fetch_s, self._fetch_s_sum)
+        self._start(EVENTS_WATCHED if is_watched else EVENTS_SHOWN)
         return news
 
 
@@ -58,47 +78,57 @@ class Progress:
         self._clock = clock
         self.started_at = clock.now()
         self.errors: Counter[str] = Counter()
-        self.lines: deque[Line] = deque(maxlen=LINES_MAX)
-        self._recent: deque[tuple[float, int, int]] = deque()  # when, pages, bytes: one a report
+        self.events: deque[Event] = deque(maxlen=EVENTS_SHOWN)
+        self.fetch_s = [0] * (len(FETCH_S) + 1)
+        self.fetch_s_sum = 0.0
+        self._recent: deque[tuple[float, int, int, int]] = deque()  # when, pages, bytes, errors: one a report
 
     def add(self, news: News) -> None:
         self.errors.update(news.errors)
-        self.lines.extend(news.lines)
-        self._recent.append((self._clock.now(), news.pages, news.bytes))
+        self.events.extend(news.events)
+        self.fetch_s = [count + more for count, more in zip(self.fetch_s, news.fetch_s, strict=True)]
+        self.fetch_s_sum += news.fetch_s_sum
+        self._recent.append((self._clock.now(), news.pages, news.bytes, sum(news.errors.values())))
         self._forget()
 
     @property
     def elapsed_s(self) -> float:
         return self._clock.now() - self.started_at
 
-    def rates(self) -> tuple[float, float]:
-        """Pages and bytes a second, lately."""
+    def rates(self) -> tuple[float, float, float]:
+        """Pages, bytes and errors a second, lately."""
         self._forget()
         span_s = max(1.0, min(RATE_S, self.elapsed_s))
-        return sum(pages for _, pages, _ in self._recent) / span_s, sum(size for *_, size in self._recent) / span_s
+        _, pages, bytes_, errors = map(sum, zip(*self._recent, strict=True)) if self._recent else (0, 0, 0, 0)
+        return pages / span_s, bytes_ / span_s, errors / span_s
 
     def _forget(self) -> None:
         while self._recent and self._recent[0][0] < self._clock.now() - RATE_S:
             self._recent.popleft()
 
 
-def line_of(outcome: Outcome) -> Line:
-    url = outcome.lease.url
-    match outcome.result:
-        case Fetched(exchange=exchange):
+def event_of(outcome: Outcome, now: float) -> Event:
+    """One outcome as a person reads it."""
+    url, result = outcome.lease.url, outcome.result
+    exchange = result.exchange
+    at, status, took_s = result.ended_at or now, None, 0.0
+    if exchange is not None:
+        at, status, took_s = exchange.ended_at, exchange.status, exchange.ended_at - exchange.started_at
+    match result:
+        case Fetched(body=body):
             alike = {"same": "same as", "near": "nearly"}.get(outcome.verdict.kind)
             note = f"{alike} {outcome.verdict.of}" if alike else ""
-            return Line(str(exchange.status), url, note)
-        case Moved(exchange=exchange, target=target):
-            return Line(str(exchange.status), url, f"to {target}")
-        case Failed(reason=reason, exchange=exchange, detail=detail):
-            return Line(str(exchange.status) if exchange else reason, url, detail, is_good=False)
+            return Event(at, "page", url, status, None, len(body), took_s, note)
+        case Moved(body=body, target=target):
+            return Event(at, "redirect", url, status, None, len(body), took_s, f"to {target}")
+        case Failed(reason=reason, detail=detail):
+            return Event(at, "failure", url, status, reason, 0, took_s, detail)
         case Refused(reason=reason, detail=detail):
-            return Line(reason, url, detail, is_good=False)
+            return Event(at, "refusal", url, None, reason, note=detail)
         case Postponed(reason=reason):
-            return Line(reason, url)
-        case RobotsRead():
-            return Line("robots", url)
+            return Event(at, "refusal", url, None, reason, note="later")
+        case RobotsRead(robots=robots):
+            return Event(at, "page", f"{robots.origin}/robots.txt", status, took_s=took_s)
 
 
 def total(parts: Iterable[Totals]) -> Totals:
@@ -117,3 +147,14 @@ def added_up(parts: Iterable[C], whole: C) -> C:
             else:
                 setattr(whole, name, getattr(whole, name) + value)
     return whole
+
+
+def memory_bytes() -> int:
+    """Of this process, resident; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * PAGE_BYTES
+    except OSError:
+        return 0
+
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

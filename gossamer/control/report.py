@@ -7,7 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gossamer.clock import Clock
+from gossamer.control.live import Now
 from gossamer.control.view import CrawlView
 from gossamer.control.words import EXPLAINED, counted, moment, size, span
 from gossamer.fetch.robots import rules_of
@@ -26,7 +29,8 @@ CHAIN_MAX = 20
 # ---- status ----------------------------------------------------------------------------------------------
 
 
-def status_facts(view: CrawlView) -> Facts:
+def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
+    """`now`: what the crawl says itself, if it runs; the rest is as it stands in the folder."""
     totals = view.totals()
     in_flight = view.in_flight()
     return {
@@ -36,6 +40,7 @@ def status_facts(view: CrawlView) -> Facts:
         "urls_known": totals.known,
         "pages": totals.pages,
         "duplicates": totals.duplicates,
+        "bytes_saved": totals.bytes_saved,
         "redirects": totals.moved,
         "queued": totals.queued - in_flight,
         "in_flight": in_flight,
@@ -51,6 +56,22 @@ def status_facts(view: CrawlView) -> Facts:
         "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
         "reasons": dict(sorted(totals.reasons.items())),
         "links_turned_away": dict(sorted(totals.turned_away.items())),
+        "now": now_facts(now) if now else None,
+    }
+
+
+def now_facts(now: Now) -> Facts:
+    return {
+        "running_s": round(now.at - now.started_at, 1),
+        "paused": now.paused or None,
+        "draining": now.is_draining,
+        "pages_today": now.pages_today,
+        "pages_per_s": round(now.pages_per_s, 1),
+        "bytes_per_s": round(now.bytes_per_s),
+        "errors_per_s": round(now.errors_per_s, 1),
+        "active_hosts": now.active_hosts,
+        "memory_bytes": now.memory_bytes,
+        "workers": [msgspec.to_builtins(worker) for worker in now.workers],
     }
 
 
@@ -65,7 +86,10 @@ def bytes_in(folder: Path) -> int:
 
 
 def status_text(facts: Facts) -> str:
-    if facts["running"]:
+    now = facts["now"]
+    if now:
+        head = f"paused: {now['paused']}" if now["paused"] else "stopping" if now["draining"] else "running"
+    elif facts["running"]:
         head = "running"
     elif facts["complete"]:
         head = "complete: every URL that was found is done"
@@ -74,7 +98,7 @@ def status_text(facts: Facts) -> str:
     lines = [
         f"{facts['dir']}: {head}",
         "",
-        f"  pages        {facts['pages']:>12,}   {size(facts['bytes'])}, {facts['duplicates']:,} of them duplicates",
+        f"  pages        {facts['pages']:>12,}   {size(facts['bytes'])}, {_duplicates(facts)}",
         f"  redirects    {facts['redirects']:>12,}",
         f"  queued       {facts['queued']:>12,}   {facts['in_flight']:,} in flight",
         f"  waiting      {facts['waiting']:>12,}   to be tried again",
@@ -85,9 +109,30 @@ def status_text(facts: Facts) -> str:
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
     ]
+    if now:
+        lines += now_text(now)
     lines += reasons_text("Failed or refused, by reason", facts["reasons"])
     lines += reasons_text("Links not let in, by reason", facts["links_turned_away"])
     return "\n".join(lines)
+
+
+def _duplicates(facts: Facts) -> str:
+    saved = f": {size(facts['bytes_saved'])} not stored again" if facts["bytes_saved"] else ""
+    return f"{facts['duplicates']:,} of them duplicates{saved}"
+
+
+def now_text(now: Facts) -> list[str]:
+    rates = f"{size(now['bytes_per_s'])}/s, {now['errors_per_s']:,.1f} errors/s"
+    lines = [
+        "",
+        f"  now          {now['pages_per_s']:>10,.1f}/s   {rates}, {now['pages_today']:,} pages today",
+        f"  in memory    {size(now['memory_bytes']):>12}   {counted(now['active_hosts'], 'host')} at once",
+    ]
+    return lines + [
+        f"  worker {worker['number']:<5} {worker['state']:>12}   {worker['in_flight']:,} in flight,"
+        f" {counted(len(worker['partitions']), 'partition')}, {size(worker['memory_bytes'])}"
+        for worker in now["workers"]
+    ]
 
 
 def reasons_text(title: str, counts: dict[str, int]) -> list[str]:
@@ -188,8 +233,10 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
         facts["host"] = host_facts(host, now)
         waited_s = now - known.found_at if known.found_at is not None else 0.0
         fixed = view.folder.policies().of(host).priority
-        parts = priority(host, known.depth, known.context, waited_s, view.configuration.tree.frontier, fixed)
+        weights = view.configuration.tree.frontier
+        parts = priority(host, known.depth, known.context, waited_s, weights, fixed, known.priority)
         facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
+        facts["seed_priority"] = known.priority
     facts["found_by"] = list(_sources(view, known))
     facts["leads_to"] = list(_redirects(view, known))
     return facts
@@ -279,9 +326,12 @@ def _story(facts: Facts) -> Iterator[str]:
         )
     if "priority" in facts:
         parts = facts["priority"]
+        own = f"need of freshness {parts['freshness']:.2f}, context of the link {parts['context']:.2f}"
+        if facts["seed_priority"] is not None:
+            own = f"given to this seed {facts['seed_priority']:.2f}"
         yield (
-            f"priority {parts['score']:.2f}: authority of the host {parts['authority']:.2f}, need of freshness "
-            f"{parts['freshness']:.2f}, context of the link {parts['context']:.2f}, waiting +{parts['waiting']:.2f}"
+            f"priority {parts['score']:.2f}: authority of the host {parts['authority']:.2f}, {own}, "
+            f"waiting +{parts['waiting']:.2f}"
         )
     for target in facts.get("leads_to", ()):
         yield f"moved to {target}"

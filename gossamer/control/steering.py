@@ -8,6 +8,8 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
+from gossamer.control.live import Pardon, Pardoned
+from gossamer.control.talk import ask
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.policy import NONE, Policies, Policy
@@ -50,8 +52,17 @@ def quarantine_line(known: Known) -> str:
     return f"{known.url}  {known.detail}"
 
 
+def pardon_anywhere(folder: CrawlFolder, tree: Tree, clock: Clock, url: Url, *, drop: bool) -> bool:
+    """Take a URL out of quarantine, whether the crawl runs or not. Raises FolderError where it cannot be reached."""
+    pardoned = ask(folder, Pardon(url, drop), Pardoned)
+    if pardoned is not None:
+        return pardoned.done
+    with folder.locked():
+        return pardon(folder, tree, clock, url, drop=drop)
+
+
 def pardon(folder: CrawlFolder, tree: Tree, clock: Clock, url: Url, *, drop: bool) -> bool:
-    """Take a URL out of quarantine. Needs the crawl to be stopped, because its owner is the one to write."""
+    """The same for a crawl that is stopped and locked, because its owner is the one to write."""
     store = RocksStore(folder.partition(partition_of(url, tree.crawl.partitions)), TABLES)
     try:
         frontier = Frontier(store, clock, _nobody, tree.frontier, tree.politeness)

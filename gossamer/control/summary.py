@@ -19,7 +19,8 @@ def summary_text(ending: Ending, folder: CrawlFolder) -> str:
     if totals.pages != ending.pages:
         lines.append(f"  {counted(totals.pages, 'page')} in all, earlier runs included")
     if totals.duplicates:
-        lines.append(f"  {counted(totals.duplicates, 'page')} with the same content as another: stored once")
+        saved = f", {size(totals.bytes_saved)} saved" if totals.bytes_saved else ""
+        lines.append(f"  {counted(totals.duplicates, 'page')} with the same content as another: stored once{saved}")
     if (dns := ending.dns).asked:
         waits = f", {1000 * dns.query_s / dns.queries:,.0f} ms a query" if dns.queries else ""
         lines.append(f"  {counted(dns.asked, 'look-up')} of names, {dns.hits / dns.asked:.0%} from the cache{waits}")

@@ -17,6 +17,7 @@ EXPLAINED = {
     Reason.EXCLUDED: "matches an --exclude pattern",
     Reason.NOT_INCLUDED: "matches none of the --include patterns",
     Reason.MEDIA_TYPE: "its media type is not among crawl.media_types",
+    Reason.OWN_FILTER: "a filter of the program that crawls does not want it",
     Reason.NOFOLLOW: "only linked with rel=nofollow",
     Reason.MAX_DEPTH: "farther from a seed than --max-depth",
     Reason.URL_TOO_LONG: "a trap: longer than traps.url_bytes_max",

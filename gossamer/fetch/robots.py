@@ -16,6 +16,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from gossamer.fetch.rules import Explanation, Rules, line_of, readable, rules_for, sitemaps_of
 from gossamer.records import RobotsCopy, Url
 from gossamer.settings import RobotsSettings
@@ -108,19 +110,29 @@ def rules_of(copy: RobotsCopy) -> Robots:
     return ALLOW_ALL
 
 
+class RobotsCounts(msgspec.Struct):
+    """Decisions about robots.txt, and how many found their rules ready in memory."""
+
+    asked: int = 0
+    hits: int = 0
+
+
 class RobotsCache:
     """Copies and their parsed rules, the most recently used in memory, the rest with their hosts on disk."""
 
     def __init__(self, shelf: Callable[[str], RobotsCopy | None]) -> None:
+        self.counts = RobotsCounts()
         self._shelf = shelf
         self._copies: OrderedDict[str, tuple[RobotsCopy | None, Robots]] = OrderedDict()
         self._size_bytes = 0
 
     def get(self, origin: str) -> tuple[RobotsCopy | None, Robots]:
+        self.counts.asked += 1
         found = self._copies.get(origin)
         if found is None:
             copy = self._shelf(origin)
             return self._keep(origin, copy)
+        self.counts.hits += 1
         self._copies.move_to_end(origin)
         return found
 

@@ -40,7 +40,7 @@ class Change:
         self._meta = meta
         self._settings = settings
         self.now = now
-        self._ranks: dict[tuple[int, int], int] = {}  # the moment is the same for the whole change
+        self._ranks: dict[tuple[int, int, float | None], int] = {}  # the moment is the same for the whole change
         self._start()
 
     def _start(self) -> None:
@@ -90,10 +90,10 @@ class Change:
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
         """Put a URL into its host's queue: by its priority, behind those of the same."""
         host = self.host(key, host_name or host_of(known.url))
-        worth = (known.depth, known.context)
+        worth = (known.depth, known.context, known.priority)
         wanted = self._ranks.get(worth)
         if wanted is None:
-            wanted = self._ranks[worth] = rank(*worth, self.now, self._settings)
+            wanted = self._ranks[worth] = rank(worth[0], worth[1], self.now, self._settings, worth[2])
         if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return

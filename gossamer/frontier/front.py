@@ -20,7 +20,7 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.politeness import Turns
 from gossamer.frontier.priority import level
-from gossamer.frontier.tables import front_key
+from gossamer.frontier.tables import front_key, level_of
 from gossamer.interfaces import Batch, Store
 from gossamer.records import Host
 from gossamer.settings import FrontierSettings
@@ -30,7 +30,10 @@ LOWEST_SHARE = 0.1  # of the draws
 
 
 class Front:
-    def __init__(self, store: Store, ledger: Ledger, settings: FrontierSettings, chance: Random) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, settings: FrontierSettings, chance: Random, levels: dict[int, int]
+    ) -> None:
+        """`levels`: how many hosts stand at each; kept up here, and written with every batch."""
         self.active: dict[bytes, Back] = {}
         self.turns = Turns()
         self.policies = Policies()
@@ -38,6 +41,7 @@ class Front:
         self._ledger = ledger
         self._settings = settings
         self._chance = chance
+        self._levels_held = levels
         self._read_to: dict[bytes, bytes] = {}  # level -> last key read
         self.with_bookings: dict[bytes, None] = {}
         self._leaving: dict[bytes, None] = {}  # in order, so that a run can be repeated from its seed
@@ -58,9 +62,10 @@ class Front:
         if host.front_key:
             if wanted[:2] >= host.front_key[:2]:
                 return
-            batch.delete("front", host.front_key)
+            self.strike(batch, host)
         host.front_key, host.front_rank = wanted, best_rank
         batch.put("front", wanted, key)
+        self._count(wanted, 1)
         if key not in self.active:
             self.is_contended = True
 
@@ -68,7 +73,14 @@ class Front:
         """The host is not waiting for a place any more."""
         if host.front_key:
             batch.delete("front", host.front_key)
+            self._count(host.front_key, -1)
             host.front_key = b""
+
+    def _count(self, key: bytes, change: int) -> None:
+        level = level_of(key)
+        count = self._levels_held[level] = self._levels_held.get(level, 0) + change
+        if count == 0:
+            del self._levels_held[level]  # levels sink with the years
 
     # ---- in memory: who is being crawled now -------------------------------------------------------------
 

@@ -97,7 +97,9 @@ class Frontier:
         self._politeness = politeness
         self._ledger = Ledger(store)
         self._meta = self._ledger.meta()
-        self._front = Front(store, self._ledger, limits, clock.random)
+        if self._meta.levels is None:
+            self._meta.levels = self._ledger.levels()
+        self._front = Front(store, self._ledger, limits, clock.random, self._meta.levels)
         self._budgets = Budgets(self._front, limits, traps.host_pages, is_home)
         self._patterns = Patterns(store, traps, self._front.active)
         self._leases = Leases()
@@ -143,6 +145,11 @@ class Frontier:
     @property
     def active_hosts(self) -> int:
         return len(self._front.active)
+
+    @property
+    def levels(self) -> dict[int, int]:
+        """How many hosts with work stand at each level of the front."""
+        return self._meta.levels or {}
 
     @property
     def in_flight(self) -> int:
@@ -273,7 +280,8 @@ class Frontier:
         for back, entry in picked:
             known = found[entry[1]]
             rel = SITEMAP if known.is_sitemap else ""
-            link = Link(known.url, "", rel, known.source, known.depth, known.chain, context=known.context / 100)
+            worth = (known.context / 100, known.max_depth, known.priority)
+            link = Link(known.url, "", rel, known.source, known.depth, known.chain, None, "", *worth)
             lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
             together.append(Held(lease, entry, known, turn))
         self._leases.give(change.batch, turn, together, expires_at)
@@ -437,7 +445,9 @@ class Frontier:
                     change.site(host.site).pages += 1
                 totals.bytes += len(body)
                 host.body_bytes += len(body)
-                totals.duplicates += not outcome.verdict.is_original
+                if not outcome.verdict.is_original:
+                    totals.duplicates += 1
+                    totals.bytes_saved += len(body)
             case Moved():
                 totals.moved += 1
         if step.reason is not None:

@@ -98,7 +98,7 @@ class Intake:
                 if self._seen.is_fast:
                     continue
                 asked.append(key)
-            if reason is None:
+            if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
             candidates.append((key, link, host, reason))
         found = self._ledger.known_among(asked)
@@ -112,10 +112,11 @@ class Intake:
     ) -> bool:
         """Whether the link brought something new, now that all is known of its URL; `reason` speaks against it."""
         if known is not None and (known.reason not in LIFTED or known.state is not State.REFUSED or reason):
-            if link.depth < known.depth and known.state in (State.QUEUED, State.WAITING):
-                known = msgspec.structs.replace(known, depth=link.depth)
-                change.put_known(key, known)
-                self._leases.deepen(key, known)
+            if (link.depth < known.depth or known.max_depth is not None) and (
+                known.state in (State.QUEUED, State.WAITING) and (nearer := come_nearer(known, link)) is not known
+            ):
+                change.put_known(key, nearer)
+                self._leases.deepen(key, nearer)
             return False
         fresh = Known(
             link.url,
@@ -126,6 +127,8 @@ class Intake:
             found_at=change.now,
             context=round(link.context * 100),
             is_sitemap=link.rel == SITEMAP,
+            max_depth=link.max_depth,
+            priority=link.priority,
         )
         if known is None:
             change.put_new(key, fresh)
@@ -161,6 +164,16 @@ class Intake:
             self._source, self._source_site = source, site_of(host_of(source))
         if site_of(host) != self._source_site and self._front.host(host_key(host)) is not None:
             change.host(host_key(host), host).in_links += 1
+
+
+def come_nearer(known: Known, link: Link) -> Known:
+    """What is known of a URL after one more way to it: the nearest, and as far onwards as any of them allows."""
+    depth, reach = min(link.depth, known.depth), None
+    if known.max_depth is not None and link.max_depth is not None:
+        reach = depth + max(known.max_depth - known.depth, link.max_depth - link.depth)
+    if (depth, reach) == (known.depth, known.max_depth):
+        return known
+    return msgspec.structs.replace(known, depth=depth, max_depth=reach)
 
 
 def is_trusted(policies: Policies, host: str) -> bool:

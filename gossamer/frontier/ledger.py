@@ -6,6 +6,7 @@ crawl is running or not. Nothing here writes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -20,6 +21,7 @@ from gossamer.frontier.tables import (
     decode_note,
     decode_robots,
     decode_site,
+    level_of,
     url_key,
 )
 from gossamer.interfaces import Store
@@ -33,6 +35,10 @@ class Ledger:
     def meta(self) -> Meta:
         value = self._store.get("meta", b"meta")
         return decode_meta(value) if value is not None else Meta()
+
+    def levels(self) -> dict[int, int]:
+        """How many hosts stand at each level of the front: for states that have not counted them."""
+        return dict(Counter(level_of(key) for key, _ in self._store.scan("front")))
 
     def known(self, key: bytes) -> Known | None:
         value = self._store.get("urls", key)

@@ -10,6 +10,9 @@ order of two URLs never changes while they wait: instead of raising scores on di
 once, which is the score turned around plus the day on which it was given. Ranks compare as the scores of any later
 day would.
 
+A seed may come with a priority of its own, which stands in place of freshness and context: 0.6 is as much as any
+other seed has, 1 goes before everything on its host and before nearly all hosts, 0 after everything.
+
 A host's authority is the same for all its URLs and changes while they wait. It decides between hosts (`level`) and
 not within one (`rank`), so it is never written into a queue.
 """
@@ -17,6 +20,7 @@ not within one (`rank`), so it is never written into a queue.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gossamer.records import Host
@@ -50,18 +54,24 @@ def context(depth: int, link: int = 100) -> float:
 
 
 def priority(
-    host: Host, depth: int, link: int, waited_s: float, weights: FrontierSettings, fixed: float | None = None
+    host: Host,
+    depth: int,
+    link: int,
+    waited_s: float,
+    weights: FrontierSettings,
+    fixed: float | None = None,
+    own: float | None = None,
 ) -> Priority:
-    """The score of a URL now; `fixed` is what a policy says instead of the host's authority."""
+    """The score of a URL now; `fixed` is what a policy says instead of the host's authority, `own` as in `rank`."""
     parts = (authority(host) if fixed is None else fixed, 1.0, context(depth, link))
     waiting = weights.waiting_a_day * waited_s / DAY_S
-    weighed = zip(parts, (weights.authority_weight, weights.freshness_weight, weights.context_weight), strict=True)
-    return Priority(*parts, waiting, min(1.0, sum(part * weight for part, weight in weighed) + waiting))
+    of_url = weights.freshness_weight + weights.context_weight * parts[2] if own is None else own
+    return Priority(*parts, waiting, min(1.0, weights.authority_weight * parts[0] + of_url + waiting))
 
 
-def rank(depth: int, link: int, now: float, weights: FrontierSettings) -> int:
-    """The place of a URL in its host's queue: lower is better."""
-    score = weights.freshness_weight + weights.context_weight * context(depth, link)
+def rank(depth: int, link: int, now: float, weights: FrontierSettings, own: float | None = None) -> int:
+    """The place of a URL in its host's queue: lower is better. `own`: the score that a seed was given."""
+    score = weights.freshness_weight + weights.context_weight * context(depth, link) if own is None else own
     points = (1.0 - score) + weights.waiting_a_day * (now - EPOCH) / DAY_S
     return max(0, int(points * RANKS_A_POINT))
 
@@ -74,3 +84,12 @@ def level(host: Host, best_rank: int, weights: FrontierSettings, fixed: float | 
     points = best_rank / RANKS_A_POINT - weights.authority_weight * (authority(host) if fixed is None else fixed)
     points += min(1.0, host.failures / LEVELS_A_POINT)
     return max(0, int(points * LEVELS_A_POINT))
+
+
+def by_tenth(levels: Iterable[tuple[int, int]], now: float, weights: FrontierSettings) -> list[int]:
+    """How many hosts stand in each tenth of the score, best first; from levels and how many hosts stand at them."""
+    best = int(weights.waiting_a_day * (now - EPOCH) / DAY_S * LEVELS_A_POINT)
+    tenths = [0] * LEVELS_A_POINT
+    for level_, hosts in levels:
+        tenths[min(max(0, level_ - best), LEVELS_A_POINT - 1)] += hosts
+    return tenths

@@ -76,10 +76,12 @@ def next_step(known: Known, attempt: int, outcome: Outcome, retries_s: Sequence[
 def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place | None) -> Known:
     """The record of a URL after an outcome; what an earlier visit left and this one does not know is kept."""
     result, page, exchange = outcome.result, outcome.page, outcome.result.exchange
-    body_bytes, validators, verdict = known.body_bytes, known.validators, known.verdict
+    body_bytes, validators, verdict, place = known.body_bytes, known.validators, known.verdict, place or known.place
     if isinstance(result, Fetched):
         verdict = outcome.verdict
-        if not result.is_not_modified:
+        if result.is_not_modified:
+            place = known.place or place  # where the content is, and not the word that it is still good
+        else:
             body_bytes, validators = len(result.body), validators_of(result.exchange)
     return Known(  # by position: naming them all takes a microsecond more, at every page
         known.url,
@@ -103,13 +105,15 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         body_bytes,
         result.target if isinstance(result, Moved) else None,
         verdict,
-        place or known.place,
+        place,
         len(page.links) if page else known.links,
         page.noindex if page else known.noindex,
         validators,
         page.simhash if page else known.simhash,
         page.language if page else known.language,
         page.noarchive if page else known.noarchive,
+        known.max_depth,
+        known.priority,
     )
 
 

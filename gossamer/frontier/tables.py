@@ -64,6 +64,7 @@ class Totals(msgspec.Struct):
     requests: int = 0
     bytes: int = 0
     hosts: int = 0
+    bytes_saved: int = 0  # of duplicates: received, and not stored again
     reasons: dict[str, int] = {}  # refusals and failures of accepted URLs
     turned_away: dict[str, int] = {}  # links that the door did not let in
 
@@ -75,6 +76,7 @@ class Meta(msgspec.Struct):
     totals: Totals = msgspec.field(default_factory=Totals)
     archive_end: Place | None = None
     claims: list[Claim] = []  # of the last batch: settled again after a crash, see process/duplicates.py
+    levels: dict[int, int] | None = None  # hosts in `front` by their level; None: written before they were counted
 
 
 encode = msgspec.msgpack.Encoder().encode
@@ -87,7 +89,11 @@ decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
 def encode_new(known: Known) -> bytes:
-    """A URL that was never asked for: half of its fields are empty, and an array may end early."""
+    """A URL that was never asked for: half of its fields are empty, and an array may end early.
+
+    Only what a seed says of itself stands at the very end, because it came into the records last."""
+    if known.max_depth is not None or known.priority is not None:
+        return encode(known)
     return encode(
         (
             known.url,
@@ -135,6 +141,10 @@ def rank_of(key: bytes) -> int:
 
 def front_key(level: int, turn: int) -> bytes:
     return level.to_bytes(2, "big") + turn.to_bytes(8, "big")
+
+
+def level_of(key: bytes) -> int:
+    return int.from_bytes(key[:2], "big")
 
 
 def due_key(moment: float, key: bytes) -> bytes:

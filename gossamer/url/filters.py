@@ -19,7 +19,7 @@ about 1 µs before the traps are looked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -53,8 +53,9 @@ class Filters:
         max_depth: int | None = None,
         traps: TrapsSettings | None = None,
         clock: Clock | None = None,
+        own: Sequence[Callable[[Link], bool]] = (),
     ) -> None:
-        """Patterns are regular expressions, searched for anywhere in the canonical URL."""
+        """Patterns are regular expressions, searched for anywhere in the canonical URL. `own`: of whoever crawls."""
         self._scope = scope
         self._homes = {_home(host_of(seed), scope) for seed in seeds}
         self._include = _compiled(include, "include")
@@ -66,6 +67,7 @@ class Filters:
         self._max_depth = max_depth
         self._traps = traps or TrapsSettings()
         self._clock = clock or RealClock()
+        self._own = own
 
     def __call__(self, link: Link) -> Reason | None:
         url, chain = link.url, link.chain
@@ -75,6 +77,8 @@ class Filters:
         if link.rel and is_nofollow(link.rel):
             return Reason.NOFOLLOW
         if self._max_depth is not None and link.depth > self._max_depth:
+            return Reason.MAX_DEPTH
+        if link.max_depth is not None and link.depth > link.max_depth:
             return Reason.MAX_DEPTH
         if not is_seed and len(url) > self._traps.url_bytes_max:
             return Reason.URL_TOO_LONG
@@ -91,7 +95,15 @@ class Filters:
             return Reason.NOT_INCLUDED
         if self._include and not any(pattern.search(url) for pattern in self._include):
             return Reason.NOT_INCLUDED
-        return trap_in(url, self._traps, self._clock.now())
+        trap = trap_in(url, self._traps, self._clock.now())
+        if trap is None and self._own and not all(keeps(link) for keeps in self._own):
+            return Reason.OWN_FILTER
+        return trap
+
+    def welcome(self, seeds: Iterable[Url]) -> None:
+        """A person asks for more: from now on links to these hosts are in scope."""
+        self._homes.update(_home(host_of(seed), self._scope) for seed in seeds)
+        self._of_host.cache_clear()
 
     def is_home(self, host: str) -> bool:
         """Whether a person asked for a host: a seed is on it, or the scope has room for nothing else."""

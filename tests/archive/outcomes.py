@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
+from gossamer.archive.warc import WarcArchive
 from gossamer.records import (
     ORIGINAL,
     Claim,
@@ -23,6 +25,11 @@ REQUEST = b"GET /1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: gossamer/0 (+mailto:m
 HEAD = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html\r\n\r\n"
 STARTED_AT = 1_700_000_000.25
 PAGE_URL = "http://a.test/1"
+
+
+def folder_of(archive: WarcArchive) -> Path:
+    """Where a local archive lies."""
+    return Path(archive.shelf.where)
 
 
 def exchange(head: bytes = HEAD, status: int = 200, request: bytes = REQUEST) -> Exchange:

@@ -27,7 +27,7 @@ from gossamer.records import (
     RobotsRead,
     Verdict,
 )
-from tests.archive.outcomes import PAGE_URL, STARTED_AT, exchange, fetched, moved, outcome, pages
+from tests.archive.outcomes import PAGE_URL, STARTED_AT, exchange, fetched, folder_of, moved, outcome, pages
 from tests.archive.outside import Seen, seen_by_all, seen_by_fastwarc, seen_by_warcio
 
 ABOUT = {"operator": "Zoë <zoe@a.test>", "robots": "obey", "isPartOf": "crawl-7"}
@@ -45,7 +45,7 @@ async def saved(archive: WarcArchive, *outcomes: Outcome) -> list[Seen]:
     """Save one group; what is in the file then, without the warcinfo record."""
     await archive.save(outcomes)
     assert archive.end is not None
-    return seen_by_all(archive.folder / archive.end.file)[1:]
+    return seen_by_all(folder_of(archive) / archive.end.file)[1:]
 
 
 async def test_outside_tools_read_every_record_and_its_digests_hold(archive: WarcArchive) -> None:
@@ -54,7 +54,7 @@ async def test_outside_tools_read_every_record_and_its_digests_hold(archive: War
     types = [record.type for record in await saved(archive, *group)]
     new = ["request", "response", "metadata"]
     assert types == new * 3 + ["request", "response"] + ["request", "revisit"] * 2
-    [file] = archive.folder.iterdir()
+    [file] = folder_of(archive).iterdir()
     assert file.name == "007-00000.warc.gz"
     command = [sys.executable, "-c", "from warcio.cli import main; main()", "check", "-v", str(file)]
     check = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
@@ -67,7 +67,7 @@ async def test_a_place_leads_every_tool_to_the_record_of_its_url(archive: WarcAr
     places = [*await archive.save(group[:2]), *await archive.save(group[2:])]
     for saved_outcome, place in zip(group, places, strict=True):
         assert place is not None
-        with (archive.folder / place.file).open("rb") as file:
+        with (folder_of(archive) / place.file).open("rb") as file:
             file.seek(place.offset)
             member = file.read(place.length)
         for [record] in (seen_by_warcio(member), seen_by_fastwarc(member)):
@@ -121,11 +121,15 @@ async def test_known_content_is_kept_as_a_revisit_without_its_body(archive: Warc
 
 async def test_a_near_copy_is_a_revisit_that_says_how_near(archive: WarcArchive) -> None:
     near = Verdict("near", of="http://b.test/first", at=STARTED_AT, distance=2)
-    _, revisit = await saved(archive, outcome(fetched(), verdict=near))
+    own = [Link("http://b.test/next", position="main")]
+    _, revisit, metadata = await saved(archive, outcome(fetched(), links=own, verdict=near))
     assert revisit.fields["warc-profile"] == "urn:gossamer:revisit:near-duplicate"
     assert revisit.fields["gossamer-distance"] == "2"
     assert revisit.fields["warc-refers-to-target-uri"] == "http://b.test/first"
     assert revisit.body == b""
+    # Its links are sent, and need not be those of the other.
+    assert b'outlink: http://b.test/next L {"position":"main"}' in metadata.body
+    assert metadata.fields["warc-concurrent-to"] == revisit.fields["warc-record-id"]
 
 
 async def test_an_answer_304_is_kept_as_not_modified_since_the_visit_before(archive: WarcArchive) -> None:
@@ -154,7 +158,7 @@ async def test_what_brought_no_answer_leaves_nothing_behind(archive: WarcArchive
     assert await archive.save([outcome(result) for result in nothing]) == [None, None, None]
     assert await archive.save([]) == []
     assert archive.end is None
-    assert not archive.folder.exists()
+    assert not folder_of(archive).exists()
 
 
 async def test_places_keep_the_order_of_the_group(archive: WarcArchive) -> None:
@@ -182,7 +186,7 @@ async def test_a_head_that_is_true_stays_as_it_was_received(archive: WarcArchive
     head = b"HTTP/1.0 200 All is well\r\nserver:x\r\nContent-Length: 4\r\nFolded: a\r\n b\r\n\r\n"
     [place] = await archive.save([outcome(fetched(head, b"body"))])
     assert place is not None
-    assert read(archive.folder, place).head == head
+    assert read(folder_of(archive), place).head == head
 
 
 async def test_http_2_is_written_for_readers_that_know_http_1(archive: WarcArchive) -> None:
@@ -251,7 +255,7 @@ async def test_a_full_file_is_followed_by_a_new_one_that_says_whose_it_is(tmp_pa
     places: list[Place | None] = []
     for number in range(1, 8):
         places += await archive.save(pages(1, start=number))
-    files = sorted(archive.folder.iterdir())
+    files = sorted(folder_of(archive).iterdir())
     assert [file.name for file in files] == [f"007-0000{number}.warc.gz" for number in range(4)]
     assert {place.file for place in places if place} == {file.name for file in files}
     for file in files:

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.archive.reader import links_of, records
@@ -25,6 +25,7 @@ BODIES = st.binary(max_size=500) | st.binary(max_size=20).map(lambda some: some 
 TEXTS = st.text(st.characters(), max_size=20)  # surrogates too
 
 
+@settings(deadline=None)  # the disk takes the time it takes
 @given(head=HEADS | HEADS.map(lambda rest: b"HTTP/1.1 200 OK\r\n" + rest), body=BODIES, path=TEXTS, request=HEADS)
 def test_any_answer_is_read_back_by_every_tool(head: bytes, body: bytes, path: str, request: bytes) -> None:
     spoken = Exchange(b"GET / HTTP/1.1\r\n" + request, head, 200, "::1", 1.5, 2.5, 0.5)
@@ -38,6 +39,7 @@ def test_any_answer_is_read_back_by_every_tool(head: bytes, body: bytes, path: s
     assert {record.status for record in seen if record.type == "response"} == {"200"}
 
 
+@settings(deadline=None)  # the disk takes the time it takes
 @given(st.lists(st.tuples(TEXTS, st.text(max_size=20), st.text(max_size=20)), max_size=5))
 def test_any_links_come_back(found: list[tuple[str, str, str]]) -> None:
     links = [Link("http://a.test/" + path, anchor, rel) for path, anchor, rel in found]

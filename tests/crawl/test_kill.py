@@ -45,11 +45,11 @@ class Result:
 
 async def result_of(folder: Path) -> Result:
     pages = (await gossamer("pages", folder, "--json")).lines()
-    links, stored = {}, Counter[str]()
+    links, stored, digest = {}, Counter[str](), ""
     for path in (folder / "archive").glob("*.warc.gz"):
         for record in reader.records(path):
+            digest = record.headers.get("WARC-Payload-Digest", digest)  # of the page before, for its metadata
             if record.type == "response" and b" 200 " in record.head.split(b"\r\n", 1)[0]:
-                digest = record.headers["WARC-Payload-Digest"]
                 stored[digest] += 1
             elif record.type == "metadata":
                 links[digest] = frozenset(link.url for link in reader.links_of(record))

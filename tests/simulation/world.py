@@ -280,7 +280,7 @@ class Worker:
         assert world.saved.get(url) != world.life, f"I4: {url} is stored twice, and nobody died"
         world.note_saved(url)
 
-    def recover(self, end: Place | None) -> None:
+    async def recover(self, end: Place | None) -> None:
         pass
 
     def close(self) -> None:

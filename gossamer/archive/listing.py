@@ -1,0 +1,96 @@
+"""The visits in a file of the archive, as far as a compaction has to know them: whose, when, from where to where.
+
+Times are whole microseconds, which is what WARC dates have room for, so that a reference and what it refers to are
+equal numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from gossamer.archive import objects, reader
+from gossamer.archive.series import VISITS, FileName
+from gossamer.archive.shelf import Shelf
+from gossamer.records import Place, Url
+
+
+class Visited(NamedTuple):
+    """One visit, as far as it matters here."""
+
+    url: Url
+    at: int
+    is_version: bool
+    refers_to: Url | None
+    refers_at: int | None
+    content_hash: str
+    start: int
+    end: int
+    place: Place
+
+
+def visits_in(shelf: Shelf, name: FileName, end: int | None) -> Iterator[Visited]:
+    return _of_journal(shelf, str(name), end) if name.kind == VISITS else _of_warc(shelf, str(name), end)
+
+
+def _of_journal(shelf: Shelf, name: str, end: int | None) -> Iterator[Visited]:
+    for place, entry in objects.entries(shelf, name, end=end):
+        # A near copy has a digest of its own, under which nothing is stored.
+        shown = entry.content_hash if entry.verdict != "near" else ""
+        refers_at = None if entry.refers_at is None else microseconds(entry.refers_at)
+        yield Visited(
+            entry.url,
+            microseconds(entry.at),
+            entry.verdict != "unchanged",
+            entry.refers_to,
+            refers_at,
+            shown,
+            place.offset,
+            place.offset + place.length,
+            place,
+        )
+
+
+def _of_warc(shelf: Shelf, name: str, end: int | None) -> Iterator[Visited]:
+    """A visit is a page's record, with the request before it and the metadata behind it."""
+    page: reader.Record | None = None
+    start = page_end = request_at = -1
+
+    def visit(page: reader.Record) -> Visited:
+        field = page.headers.get
+        refers_at = field("WARC-Refers-To-Date")
+        return Visited(
+            page.headers["WARC-Target-URI"],
+            microseconds_in(page.headers["WARC-Date"]),
+            not field("WARC-Profile", "").endswith("server-not-modified"),
+            field("WARC-Refers-To-Target-URI"),
+            microseconds_in(refers_at) if refers_at else None,
+            "",  # it lies in the file itself
+            start,
+            page_end,
+            page.place,
+        )
+
+    for record in reader.records(shelf, name, end=end):
+        if page is not None and record.type == "metadata":
+            page_end = record.place.offset + record.place.length
+        if page is not None:
+            yield visit(page)
+            page = None
+        if record.type == "request":
+            request_at = record.place.offset
+        elif record.type in ("response", "revisit", "resource"):
+            page = record
+            start = request_at if request_at >= 0 else record.place.offset
+            page_end, request_at = record.place.offset + record.place.length, -1
+    if page is not None:
+        yield visit(page)
+
+
+def microseconds(at: float) -> int:
+    return round(at * 1_000_000)
+
+
+def microseconds_in(text: str) -> int:
+    return microseconds(datetime.fromisoformat(text).timestamp())

@@ -1,0 +1,186 @@
+"""Visits: every stored exchange of a crawl, one after another, with the links that its page had.
+
+A visit is what one request brought: a page that was stored (`response`; by FTP `resource`), one whose content was
+known already (`revisit`), or a redirect (`response` with a status of 3xx). WARC files keep it as up to three records
+that follow each other, request, page and metadata; the journal of an archive of objects keeps it as one line. Here
+they are the same.
+
+`visits` streams: it holds one visit at a time, whatever the size of the archive, and reads nothing before `since`.
+Both ends are places that were committed once (`Meta.archive_end`), so they lie between two visits, never within one,
+and what a running crawl writes meanwhile lies behind `until`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+
+import msgspec
+
+from gossamer.archive import reader
+from gossamer.archive.objects import Entry, content_of, entries
+from gossamer.archive.reader import Record
+from gossamer.archive.series import WARC, files, name_in
+from gossamer.archive.shelf import Shelf
+from gossamer.archive.warc import NEAR
+from gossamer.records import Link, Place, Url, header_in
+
+STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
+MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.ASCII | re.IGNORECASE)
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """One exchange, as it is stored."""
+
+    url: Url
+    at: float
+    kind: str  # response | revisit | resource
+    verdict: str  # original | same | near | unchanged; empty: a redirect
+    status: int | None  # None where the record does not say
+    head: bytes  # status line and headers, true of the stored body; empty for a resource
+    body: Callable[[], bytes]  # read when it is asked for; empty for a revisit
+    body_bytes: int | None  # the length of the content, also of one that is stored elsewhere; None: nobody said
+    place: Place  # of the page's own record
+    content_hash: str = ""  # SHA-256 of the content; empty where a server only said that nothing changed
+    media_type: str = ""  # as it was identified
+    ip: str = ""
+    truncated: str = ""
+    refers_to: Url | None = None  # whose content it is
+    refers_at: float | None = None
+    distance: int | None = None  # bits by which the SimHashes differ, of a near copy
+    links: list[Link] = []
+
+    def header(self, name: str) -> str | None:
+        return header_in(self.head, name)
+
+    @property
+    def is_redirect(self) -> bool:
+        return not self.verdict
+
+    @property
+    def declared(self) -> tuple[str | None, str | None]:
+        """The media type and the charset that the server named."""
+        said = self.header("Content-Type") or ""
+        media_type, charset = MEDIA_TYPE.match(said), CHARSET.search(said)
+        return media_type and media_type[0].lower(), charset and charset[1].upper()
+
+
+def visits(shelf: Shelf, partition: int, since: Place | None, until: Place | None) -> Iterator[Visit]:
+    """Those between two committed ends; `since` None: from the start; `until` None: nothing was ever committed."""
+    if until is None:
+        return
+    kind = name_in(until).kind
+    for name in files(shelf, kind, partition):
+        span = span_of(name, since, until)
+        if span is None:
+            continue
+        if kind == WARC:
+            yield from of_records(reader.records(shelf, name, *span))
+        else:
+            yield from (of_entry(shelf, *found) for found in entries(shelf, name, *span))
+
+
+def span_of(name: str, since: Place | None, until: Place) -> tuple[int, int | None] | None:
+    """From where to where in a file of the series, None: to its end; no span: nothing of it."""
+    file, last, first = name_in(Place(name, 0, 0)), name_in(until), name_in(since) if since else None
+    if first is not None and file.holds(first):
+        return None  # compaction joins only what every export has handed on, so all of it is
+    if file.first > last.last or (first is not None and file.first < first.first):
+        return None
+    start, end = since.offset if since and file == first else 0, until.offset if file == last else None
+    return (start, end) if start != end else None
+
+
+# ---- of WARC records -------------------------------------------------------------------------------------
+
+
+def of_records(records: Iterator[Record]) -> Iterator[Visit]:
+    page: Record | None = None
+    for record in records:
+        if record.type == "metadata" and page is not None:
+            yield of_record(page, reader.links_of(record))
+            page = None
+        elif record.type in ("response", "revisit", "resource"):
+            if page is not None:
+                yield of_record(page, [])
+            page = record
+    if page is not None:
+        yield of_record(page, [])
+
+
+def of_record(record: Record, links: list[Link]) -> Visit:
+    headers, status = record.headers, STATUS.match(record.head)
+    code = int(status[1]) if status else None
+    referred_at, distance = headers.get("WARC-Refers-To-Date"), headers.get("Gossamer-Distance")
+    return Visit(
+        headers["WARC-Target-URI"],
+        moment(headers["WARC-Date"]),
+        record.type,
+        verdict_of(record, code),
+        code,
+        record.head,
+        lambda: record.body,
+        body_bytes_of(record),
+        record.place,
+        headers.get("WARC-Payload-Digest", "").removeprefix("sha256:"),
+        headers.get("WARC-Identified-Payload-Type", ""),
+        headers.get("WARC-IP-Address", ""),
+        headers.get("WARC-Truncated", ""),
+        headers.get("WARC-Refers-To-Target-URI"),
+        moment(referred_at) if referred_at else None,
+        int(distance) if distance else None,
+        links,
+    )
+
+
+def verdict_of(record: Record, status: int | None) -> str:
+    if record.type == "revisit":
+        profile = record.headers.get("WARC-Profile", "")
+        if profile == NEAR:
+            return "near"
+        return "unchanged" if profile.endswith("server-not-modified") else "same"
+    return "" if status is not None and 300 <= status < 400 else "original"
+
+
+def body_bytes_of(record: Record) -> int | None:
+    if record.type != "revisit":
+        return len(record.body)
+    length = header_in(record.head, "Content-Length")
+    return int(length) if length and length.isdecimal() else None
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+# ---- of a journal ----------------------------------------------------------------------------------------
+
+
+def of_entry(shelf: Shelf, place: Place, entry: Entry) -> Visit:
+    kind = "revisit" if entry.refers_to else "response" if entry.head else "resource"
+    links = [
+        Link(link.url, link.anchor, link.rel, entry.url, entry.depth + 1, (), link.lastmod, link.position)
+        for link in entry.links
+    ]
+    return Visit(
+        entry.url,
+        entry.at,
+        kind,
+        entry.verdict,
+        entry.status,
+        entry.head.encode("latin-1"),
+        partial(content_of, shelf, entry.content_hash) if entry.object else bytes,
+        entry.bytes,
+        place,
+        entry.content_hash,
+        entry.media_type,
+        entry.ip,
+        entry.truncated,
+        entry.refers_to,
+        entry.refers_at,
+        entry.distance,
+        links,
+    )

@@ -1,0 +1,68 @@
+"""Counts what a worker does for its pages: calls of Python functions, operations of RocksDB, reads and writes.
+
+Sits in a worker of a real crawl by a `sitecustomize.py` that only the test puts on its path. It begins with the first
+page, so that imports and the opening of stores are not counted, and writes what it found when the worker ends.
+
+Counts and not times: they are the same on a busy machine. Calls are those that the interpreter reports (cProfile), of
+Python and of compiled functions alike. Operations of RocksDB are calls of its own classes, however we wrap them.
+Reads and writes are the kernel's count for the process; those of sockets that go by recv and send are not in it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import cProfile
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from gossamer.crawl import Crawl
+
+STORE = ("'builtins.Rdict'", "'builtins.WriteBatch'", "'builtins.RdictIter'", "'builtins.RdictItems'")
+
+
+def reads_and_writes() -> int:
+    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(lines["syscr"]) + int(lines["syscw"])
+
+
+def name_of(code: CodeType | str) -> str:
+    if isinstance(code, str):
+        return code
+    return f"{Path(code.co_filename).name}:{code.co_name}"
+
+
+def start(folder: Path) -> None:
+    if "gossamer.worker" not in sys.orig_argv:
+        return
+    profile, crawl_one = cProfile.Profile(), Crawl.crawl_one
+    before = 0
+
+    def first_page(*arguments: Any) -> Any:
+        nonlocal before
+        Crawl.crawl_one = crawl_one  # type: ignore[method-assign]
+        before = reads_and_writes()
+        atexit.register(save)
+        profile.enable()
+        return crawl_one(*arguments)
+
+    def save() -> None:
+        profile.disable()
+        counts = {
+            "python_calls": 0,
+            "store_operations": 0,
+            "reads_and_writes": reads_and_writes() - before,
+        }
+        most: Counter[str] = Counter()
+        for row in profile.getstats():
+            name, calls = name_of(row.code), row.callcount
+            counts["python_calls"] += calls
+            most[name] += calls
+            if isinstance(row.code, str) and any(of in name for of in STORE):
+                counts["store_operations"] += calls
+        (folder / "counts.json").write_text(json.dumps({"counts": counts, "most": most.most_common(40)}))
+
+    Crawl.crawl_one = first_page  # type: ignore[assignment,method-assign]

@@ -1,0 +1,243 @@
+"""The contract of an archive, over every kind in every place: what was committed is there, and nothing else is."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from gossamer.archive import series, warc
+from gossamer.archive.bucket import ArchiveRefused, BucketShelf
+from gossamer.archive.content import content, visit_at
+from gossamer.archive.objects import open_archive
+from gossamer.archive.series import VISITS, WARC
+from gossamer.archive.shelf import ArchiveDamaged, FolderShelf, Shelf
+from gossamer.archive.visits import visits
+from gossamer.interfaces import Archive, Unreachable
+from gossamer.records import Fetched, Known, Place, Reason, Refused, State, Url, Verdict
+from gossamer.settings import ArchiveSettings
+from tests.archive.outcomes import STARTED_AT, exchange, fetched, moved, outcome, pages
+from tests.s3.server import server
+
+ENDINGS = {"warc": WARC, "objects": VISITS}
+FIRST = "http://b.test/first"
+
+
+class Where:
+    """An archive of one kind in one place, opened again and again."""
+
+    def __init__(self, kind: str, shelf: Shelf) -> None:
+        self.kind = kind
+        self.shelf = shelf
+        self.end: Place | None = None
+
+    async def opened(self, end: Place | None = None, file_bytes_max: int = 1 << 30) -> Archive:
+        settings = ArchiveSettings(kind=self.kind, file_bytes_max=file_bytes_max)  # type: ignore[arg-type]
+        archive = open_archive(settings, self.shelf, 3, {})
+        await archive.recover(end)
+        return archive
+
+    def urls(self, until: Place | None) -> list[Url]:
+        return [visit.url for visit in visits(self.shelf, 3, None, until)]
+
+    def files(self) -> list[str]:
+        return series.files(self.shelf, ENDINGS[self.kind])
+
+
+@pytest.fixture(params=["warc", "objects"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def where(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Where:
+    if request.param == "folder":
+        return Where(kind, FolderShelf(tmp_path / "archive"))
+    return Where(kind, server().shelf(server().new_place()))
+
+
+def numbers(*wanted: int) -> list[Url]:
+    return [f"http://a.test/{number}" for number in wanted]
+
+
+async def test_what_is_saved_is_found_by_its_place(where: Where) -> None:
+    archive = await where.opened()
+    group = [*pages(2), outcome(Refused(Reason.ROBOTS)), outcome(moved(), "http://a.test/4")]
+    places = await archive.save(group)
+    assert [place is not None for place in places] == [True, True, False, True]
+    for saved, place in zip(group, places, strict=True):
+        if place is not None and isinstance(saved.result, Fetched):
+            visit = visit_at(where.shelf, place)
+            assert (visit.url, visit.body(), visit.status) == (saved.lease.url, saved.result.body, 200)
+
+
+async def test_what_was_not_committed_is_gone_after_recovery_and_saving_goes_on(where: Where) -> None:
+    archive = await where.opened(file_bytes_max=1)
+    await archive.save(pages(2))
+    committed = archive.end
+    for number in (3, 4):
+        await archive.save(pages(1, start=number))
+    archive.close()
+    for _ in range(2):
+        again = await where.opened(committed)
+        assert again.end == committed and len(where.files()) == 1
+    await again.save(pages(1, start=5))
+    assert where.urls(again.end) == numbers(1, 2, 5)
+    await where.opened(None)
+    assert where.files() == []
+
+
+async def test_an_archive_that_lost_committed_bytes_is_refused(where: Where) -> None:
+    archive = await where.opened()
+    await archive.save(pages(1))
+    end = archive.end
+    assert end is not None
+    where.shelf.put(end.file, [where.shelf.read(end.file, 0, end.offset - 1)])
+    with pytest.raises(ArchiveDamaged, match=rf"{end.offset} bytes .* {end.offset - 1} are there"):
+        await where.opened(end)
+    where.shelf.remove([end.file])
+    with pytest.raises(ArchiveDamaged, match="put the file back"):
+        await where.opened(end)
+
+
+async def test_another_kind_of_archive_is_refused(where: Where) -> None:
+    archive = await where.opened()
+    await archive.save(pages(1))
+    other = Where("warc" if where.kind == "objects" else "objects", where.shelf)
+    with pytest.raises(ArchiveDamaged, match=r"archive\.kind was changed"):
+        await other.opened(archive.end)
+
+
+async def test_a_large_body_that_lies_in_a_file_is_saved_like_any_other(where: Where, tmp_path: Path) -> None:
+    content = Random(7).randbytes(3 << 20)
+    (tmp_path / "spooled").write_bytes(content)
+    archive = await where.opened()
+    with (tmp_path / "spooled").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
+        [place] = await archive.save([outcome(Fetched(exchange(), body))])
+    assert place is not None and visit_at(where.shelf, place).body() == content
+
+
+async def test_large_groups_are_written_in_parts(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warc, "GROUP_BYTES_MAX", 5_000)
+    archive = await where.opened()
+    places = await archive.save(pages(7))
+    found = [visit_at(where.shelf, place).url for place in places if place]
+    assert found == where.urls(archive.end) == numbers(1, 2, 3, 4, 5, 6, 7)
+
+
+async def test_content_is_stored_once_and_found_through_its_copies(where: Where) -> None:
+    archive = await where.opened()
+    same = Verdict("same", FIRST, STARTED_AT)
+    near = Verdict("near", FIRST, STARTED_AT, 2)
+    group = [outcome(fetched(), FIRST), outcome(fetched(), "http://a.test/1", verdict=same)]
+    group.append(outcome(fetched(body=b"<p>Hallo"), "http://a.test/2", verdict=near))
+    places = await archive.save(group)
+    known = {
+        each.lease.url: Known(each.lease.url, State.DONE, place=place, content_hash="x")
+        for each, place in zip(group, places, strict=True)
+    }
+    for each in known.values():
+        found = content(where.shelf, each, known.get)
+        assert found is not None and found.body() == b"<p>Hello"
+    stored = [visit.url for visit in visits(where.shelf, 3, None, archive.end) if visit.kind != "revisit"]
+    assert stored == [FIRST]
+    later_on = msgspec.structs.replace(exchange(), started_at=STARTED_AT + 9)
+    changed = [outcome(Fetched(later_on, b"<p>Bye"), FIRST)]
+    known[FIRST] = Known(FIRST, State.DONE, place=(await archive.save(changed))[0])
+    known.pop("http://a.test/2")
+    later = [content(where.shelf, each, known.get) for each in known.values()]
+    # An object is found by its digest. In WARC files it would have to be searched for.
+    assert [visit and visit.body() for visit in later] == [
+        b"<p>Bye",
+        b"<p>Hello" if where.kind == "objects" else None,
+    ]
+
+
+# ---- a bucket only ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bucket(kind: str) -> Where:
+    return Where(kind, server().shelf(server().new_place()))
+
+
+async def test_a_group_that_got_no_answer_is_stored_once_when_it_is_saved_again(bucket: Where) -> None:
+    """The server takes the request and hangs. When it wakes up it carries the request out, and then the next try."""
+    archive = await bucket.opened()
+    await archive.save(pages(1))
+    before = archive.end
+    server().freeze()
+    try:
+        with pytest.raises(Unreachable, match="does not answer: no answer in time"):
+            await archive.save(pages(2, start=2))
+    finally:
+        server().thaw()
+    assert archive.end == before
+    await archive.save(pages(2, start=2))
+    assert bucket.urls(archive.end) == numbers(1, 2, 3)
+    assert len(bucket.files()) == 2
+
+
+async def test_a_late_request_of_a_dead_writer_does_not_replace_what_another_stored(bucket: Where) -> None:
+    archive = await bucket.opened()
+    dead = await bucket.opened()
+    await dead.save(pages(2))
+    await archive.save(pages(1, start=3))  # finds the name taken by something that nobody committed
+    assert bucket.urls(archive.end) == numbers(3)
+    assert len(bucket.files()) == 1
+
+
+@pytest.mark.parametrize("option", ["nonsense", "timeout_of_mine"])
+def test_an_option_that_the_store_does_not_know_is_named(option: str) -> None:
+    with pytest.raises(ArchiveRefused, match=option):
+        BucketShelf("s3://bucket/prefix", {option: "1"})
+
+
+@pytest.mark.parametrize("url", ["http://example.org/", "s3:///x", "bucket"])
+def test_a_url_that_is_no_bucket_is_refused(url: str) -> None:
+    with pytest.raises(ArchiveRefused, match="is not like s3://bucket/prefix"):
+        BucketShelf(url, {})
+
+
+# ---- the shelves themselves ------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
+    return FolderShelf(tmp_path / "shelf") if request.param == "folder" else server().shelf(server().new_place())
+
+
+async def test_both_shelves_read_and_list_alike(shelf: Shelf) -> None:
+    assert list(shelf.names()) == []
+    content = Random(1).randbytes(300_000)
+    shelf.put("b/x", [content[:100_000], content[100_000:]])
+    shelf.put("b-1", [b"1"])
+    await shelf.put_contents({"b.2": (b"22", "text/html"), "c/d/e": (b"333", "")})
+    await shelf.put_contents({"b.2": (b"22", "text/html")})
+    assert sorted(shelf.sizes()) == [("b-1", 1), ("b.2", 2), ("b/x", 300_000), ("c/d/e", 3)]
+    assert sorted(shelf.names("b")) == ["b-1", "b.2", "b/x"] and list(shelf.names("b/")) == ["b/x"]
+    assert list(shelf.names("c/d/e")) == ["c/d/e"] and list(shelf.names("d")) == []
+    assert shelf.read("b/x", 5, 10) == content[5:15]
+    assert shelf.read("b-1", 0, 99) == b"1" and shelf.read("b-1", 1, 1) == b""
+    assert b"".join(shelf.chunks("b/x", 250_000)) == content[250_000:]
+    shelf.remove(["b-1", "never was"])
+    missing: list[Callable[[], object]] = [
+        lambda: shelf.size("b-1"),
+        lambda: shelf.read("b-1", 0, 1),
+        lambda: list(shelf.chunks("b-1")),
+    ]
+    for look in missing:
+        with pytest.raises(FileNotFoundError):
+            look()
+
+
+def test_a_large_object_is_put_in_parts(shelf: Shelf) -> None:
+    part = Random(2).randbytes(1 << 20)
+    shelf.put("large", (part for _ in range(20)), 20 << 20)
+    assert shelf.size("large") == 20 << 20
+    assert shelf.read("large", 17 << 20, 100) == part[:100]
+    assert sum(map(len, shelf.chunks("large"))) == 20 << 20
