@@ -30,7 +30,7 @@ from gossamer.control.verb import UsageError, add_verb
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.policy import NONE
 from gossamer.frontier.store import StoreDamaged
-from gossamer.process.near import OtherIndex
+from gossamer.interfaces import OtherIndex
 from gossamer.records import Url
 from gossamer.url.canonical import canonicalize, choose_for
 from gossamer.url.filters import Filters

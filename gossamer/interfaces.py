@@ -140,6 +140,10 @@ class Claims(Protocol):
     def release(self, holder: int) -> None: ...
 
 
+class OtherIndex(Exception):
+    """The index on the disk was made with other settings; the message says which."""
+
+
 class SharedState(Duplicates, Protocol):
     """What crosses partitions besides links: who had which content, and the pace per IP address.
 
@@ -187,6 +191,7 @@ __all__ = [
     "Frontier",
     "Module",
     "NoTurn",
+    "OtherIndex",
     "Process",
     "Processor",
     "Resolver",

@@ -46,7 +46,7 @@ class Duplicates:
     """Implements `interfaces.Claims`."""
 
     def __init__(self, store: Store, near_bits: int = 3, shingle_words: int = 3) -> None:
-        """Both numbers are part of what is stored: `near.OtherIndex` is raised where they were others before."""
+        """Both numbers are part of what is stored: `OtherIndex` is raised where they were others before."""
         self._store = store
         self._near = NearIndex(store, near_bits, shingle_words)
         self._pending: dict[str, Pending] = {}  # by digest

@@ -34,7 +34,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.interfaces import Batch, Store
+from gossamer.interfaces import Batch, OtherIndex, Store
 from gossamer.records import Claim, Url
 
 TABLES = ("near", "owners")
@@ -47,10 +47,6 @@ _LOW = (1 << BLOCK_BITS) - 1
 _PAGE_BITS = 12  # the least that a file system gives room for
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, float]).decode
-
-
-class OtherIndex(Exception):
-    """The index on the disk was made with other settings; the message says which."""
 
 
 class NearIndex:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.frontier.store import RocksStore
-from gossamer.process.near import BUCKET_MAX, TABLES, NearIndex, OtherIndex
+from gossamer.interfaces import OtherIndex
+from gossamer.process.near import BUCKET_MAX, TABLES, NearIndex
 from gossamer.records import Claim
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
