@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gossamer.library import crawl as crawl
     from gossamer.process.media_types import processes as processes
 
 __version__ = "0.1.0"
