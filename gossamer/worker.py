@@ -17,6 +17,7 @@ import ctypes
 import gc
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -446,6 +447,9 @@ def main() -> None:
     from gossamer.cli import in_loop  # noqa: PLC0415
 
     steady_memory()
+    # A thousand open files are too few for hundreds of connections beside the files of several stores.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # Ctrl-C and a system that stops everything reach us too; when to end is the supervisor's to say.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

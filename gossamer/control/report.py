@@ -52,7 +52,8 @@ def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
         "hosts": totals.hosts,
         "requests": totals.requests,
         "bytes": totals.bytes,
-        "archive_bytes": bytes_in(view.folder.archive),
+        "archive_at": archive_at(view),
+        "archive_bytes": bytes_in(view.folder.archive),  # here; in a bucket it takes none of our disk
         "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
         "reasons": dict(sorted(totals.reasons.items())),
         "links_turned_away": dict(sorted(totals.turned_away.items())),
@@ -73,6 +74,11 @@ def now_facts(now: Now) -> Facts:
         "memory_bytes": now.memory_bytes,
         "workers": [msgspec.to_builtins(worker) for worker in now.workers],
     }
+
+
+def archive_at(view: CrawlView) -> str:
+    """Where the archive's files lie: a folder of the crawl, or a bucket."""
+    return view.configuration.tree.archive.url.rstrip("/") or "archive"
 
 
 def bytes_in(folder: Path) -> int:
@@ -108,6 +114,7 @@ def status_text(facts: Facts) -> str:
         f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs are looked up in vain",
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
+        *([f"  archive      in {facts['archive_at']}"] if facts["archive_at"] != "archive" else []),
     ]
     if now:
         lines += now_text(now)
@@ -227,6 +234,7 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
         return facts | _never_accepted(view, url, clock)
     facts |= page_facts(known)
     facts |= {"detail": known.detail or None, "attempts": known.attempts, "kills": known.kills}
+    facts["archive_at"] = archive_at(view)
     if known.due_at is not None:
         facts["next_try_in_s"] = round(max(0.0, known.due_at - now), 1)
     if known.state in (State.QUEUED, State.WAITING) and (host := view.host(url, host_of(url))):
@@ -315,7 +323,7 @@ def _story(facts: Facts) -> Iterator[str]:
         yield f"content: the same as {facts['same_as']}"
     if facts.get("archive"):
         place = facts["archive"]
-        yield f"stored in archive/{place['file']} at {place['offset']}, {place['length']} bytes"
+        yield f"stored in {facts['archive_at']}/{place['file']} at {place['offset']}, {place['length']} bytes"
     if "next_try_in_s" in facts:
         yield f"next try in {span(facts['next_try_in_s'])}"
     if "host" in facts:
