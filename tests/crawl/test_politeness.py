@@ -76,14 +76,14 @@ def assert_retry_after_was_kept(entries: list[Entry]) -> None:
 
 def assert_pace(moments: list[float], per_s: float, burst: int) -> None:
     """No stretch of time, long or short, saw more requests than its tokens and the burst."""
-    tolerance = 2  # a request is counted before it is sent, and may be overtaken on its way
+    late_s = 0.25  # a request is counted before it is sent, and a busy machine lets it wait on its way
     worst = max(
         count - (moments[first + count - 1] - moments[first]) * per_s
         for first in range(len(moments))
-        for count in (2, burst, 2 * burst, 4 * burst)
+        for count in (2 * burst, 4 * burst, 8 * burst, 16 * burst)
         if first + count <= len(moments)
     )
-    assert worst <= burst + tolerance, worst
+    assert worst <= burst + late_s * per_s, worst
 
 
 async def test_a_host_in_strain_is_asked_half_as_often_each_time_and_recovers_as_slowly(folder: Path) -> None:
