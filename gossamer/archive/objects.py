@@ -16,7 +16,6 @@ speaks of; it is taken when the page is fetched again, or removed by compaction.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer.archive.reader import damaged, members, unpacked
-from gossamer.archive.series import VISITS, series_on
+from gossamer.archive.series import VISITS, SeriesArchive, series_on
 from gossamer.archive.shelf import Shelf
 from gossamer.archive.warc import GZIP, LEVEL, PAGES_AT_ONCE, WarcArchive, others, response_head, uri_text
 from gossamer.interfaces import Archive
@@ -78,30 +77,9 @@ def digest_in(name: str) -> bytes | None:
     return bytes.fromhex(found[1] + found[2]) if found else None
 
 
-class ObjectsArchive:
-    """Implements `interfaces.Archive`. Where files may exist already, `recover` comes before `save`."""
-
+class ObjectsArchive(SeriesArchive):
     def __init__(self, shelf: Shelf, partition: int, *, file_bytes_max: int) -> None:
-        self.shelf = shelf
-        self.partition = partition
-        self._series = series_on(shelf, partition, VISITS, lambda file, at: b"", file_bytes_max)
-        self._saving = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"ObjectsArchive({self.shelf.where}, partition={self.partition}, end={self.end})"
-
-    @property
-    def end(self) -> Place | None:
-        return self._series.end
-
-    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
-        async with self._saving:
-            before = self.end
-            try:
-                return await self._save(outcomes)
-            except OSError:
-                await self._series.go_back(before)
-                raise
+        super().__init__(shelf, partition, series_on(shelf, partition, VISITS, lambda file, at: b"", file_bytes_max))
 
     async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
         spans: list[tuple[int, int] | None] = []
@@ -132,12 +110,6 @@ class ObjectsArchive:
         await self.shelf.put_contents(contents)
         start = await self._series.append(group, at)
         return [span and Place(start.file, start.offset + span[0], span[1]) for span in spans]
-
-    async def recover(self, end: Place | None) -> None:
-        await self._series.recover(end)
-
-    def close(self) -> None:
-        self._series.close()
 
 
 def entry_of(outcome: Outcome, result: Fetched | Moved) -> Entry:

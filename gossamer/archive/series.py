@@ -24,13 +24,13 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gossamer.archive.shelf import ArchiveDamaged, FolderShelf, Shelf, make_folder, sync_folder
-from gossamer.records import Place
+from gossamer.records import Outcome, Place
 
 WARC, VISITS = ".warc.gz", ".visits.jsonl.gz"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -193,6 +193,46 @@ class FolderSeries:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+class SeriesArchive:
+    """What archives on a series have in common: `interfaces.Archive` but for `_save`, which is theirs.
+
+    Where files may exist already, `recover` comes before `save`."""
+
+    def __init__(self, shelf: Shelf, partition: int, series: Series) -> None:
+        self.shelf = shelf
+        self.partition = partition
+        self._series = series
+        self._saving = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shelf.where}, partition={self.partition}, end={self.end})"
+
+    @property
+    def end(self) -> Place | None:
+        """To be committed together with the pages of a `save`."""
+        return self._series.end
+
+    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        """All of them or, with an exception, none."""
+        async with self._saving:
+            before = self.end
+            try:
+                return await self._save(outcomes)
+            except OSError:
+                await self._series.go_back(before)
+                raise
+
+    async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        raise NotImplementedError
+
+    async def recover(self, end: Place | None) -> None:
+        """Cut off all that lies behind `end`, the last end that was committed; None: none ever was."""
+        await self._series.recover(end)
+
+    def close(self) -> None:
+        self._series.close()
 
 
 def name_in(place: Place) -> FileName:

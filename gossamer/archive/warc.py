@@ -48,7 +48,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import __version__
-from gossamer.archive.series import WARC, series_on
+from gossamer.archive.series import WARC, SeriesArchive, series_on
 from gossamer.archive.shelf import Shelf, as_shelf
 from gossamer.records import Body, Exchange, Fetched, Moved, Outcome, Place
 
@@ -87,35 +87,14 @@ class Members(NamedTuple):
     metadata: bytes = b""
 
 
-class WarcArchive:
-    """Implements `interfaces.Archive`. Where files may exist already, `recover` comes before `save`."""
-
+class WarcArchive(SeriesArchive):
     def __init__(
         self, where: Shelf | Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB
     ) -> None:
         """`about`: fields for the warcinfo records, such as operator, http-header-user-agent, robots, isPartOf."""
-        self.shelf = as_shelf(where)
-        self.partition = partition
+        shelf = as_shelf(where)
+        super().__init__(shelf, partition, series_on(shelf, partition, WARC, self._opening, file_bytes_max))
         self.about = about
-        self._series = series_on(self.shelf, partition, WARC, self._opening, file_bytes_max)
-        self._saving = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"WarcArchive({self.shelf.where}, partition={self.partition}, end={self.end})"
-
-    @property
-    def end(self) -> Place | None:
-        """To be committed together with the pages of a `save`."""
-        return self._series.end
-
-    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
-        async with self._saving:
-            before = self.end
-            try:
-                return await self._save(outcomes)
-            except OSError:
-                await self._series.go_back(before)
-                raise
 
     async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
         places: list[Place | None] = []
@@ -145,13 +124,6 @@ class WarcArchive:
             return [None for _ in spans]
         start = await self._series.append(group, at)
         return [span and Place(start.file, start.offset + span[0], span[1]) for span in spans]
-
-    async def recover(self, end: Place | None) -> None:
-        """Cut off all that lies behind `end`, the last end that was committed; None: none ever was."""
-        await self._series.recover(end)
-
-    def close(self) -> None:
-        self._series.close()
 
     def _opening(self, file: str, at: float) -> bytes:
         return warcinfo(file, at, self.about)
