@@ -16,16 +16,17 @@ TIMEOUT_S = float(QUICK["fetch.timeout_s"])
 DELAY_S = float(QUICK["politeness.delay_s"])
 
 
-def as_the_client_saw_it(entries: Iterable[Entry]) -> list[Entry]:
+def as_the_client_saw_it(entries: Iterable[Entry], timeout_s: float = TIMEOUT_S) -> list[Entry]:
     return [
-        entry._replace(time_out=min(entry.time_out, entry.time_in + TIMEOUT_S)) if entry.aborted else entry
+        entry._replace(time_out=min(entry.time_out, entry.time_in + timeout_s)) if entry.aborted else entry
         for entry in entries
     ]
 
 
-def requests_at_once(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
-    return overlapping(as_the_client_saw_it(entries))
+def requests_at_once(entries: Iterable[Entry], timeout_s: float = TIMEOUT_S) -> list[tuple[Entry, Entry]]:
+    return overlapping(as_the_client_saw_it(entries, timeout_s))
 
 
-def broken_delays(entries: Iterable[Entry], web: Web) -> list[Gap]:
-    return gaps_below(as_the_client_saw_it(entries), lambda host: max(DELAY_S, web.crawl_delay_s(host)))
+def broken_delays(entries: Iterable[Entry], web: Web, timeout_s: float = TIMEOUT_S) -> list[Gap]:
+    seen = as_the_client_saw_it(entries, timeout_s)
+    return gaps_below(seen, lambda host: max(DELAY_S, web.crawl_delay_s(host)))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from gossamer.synthetic_web.access_log import Entry
 from gossamer.synthetic_web.traps import trap_kind
-from tests.crawl.everything import Crawled
+from tests.crawl.everything import TIMEOUT_S, Crawled
 from tests.crawl.judge import broken_delays, requests_at_once
 
 
@@ -64,11 +64,11 @@ def test_nothing_that_robots_txt_forbids_was_asked_for(crawled: Crawled) -> None
 
 
 def test_never_two_requests_at_once_to_a_host(crawled: Crawled) -> None:
-    assert requests_at_once(crawled.entries) == []
+    assert requests_at_once(crawled.entries, TIMEOUT_S) == []
 
 
 def test_never_a_gap_below_a_hosts_delay(crawled: Crawled) -> None:
-    assert broken_delays(crawled.entries, crawled.web) == []
+    assert broken_delays(crawled.entries, crawled.web, TIMEOUT_S) == []
 
 
 def test_retry_after_was_obeyed(crawled: Crawled) -> None:
