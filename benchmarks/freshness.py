@@ -37,8 +37,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.schedule.change import NEVER, History, seen
-from gossamer.schedule.rate import Belief, Pace, belief, moved, pace_of, prior_rate
+from gossamer.records import History, Pace
+from gossamer.schedule.change import NEVER, seen
+from gossamer.schedule.rate import Belief, belief, moved, pace_of, prior_rate
 from gossamer.schedule.recrawl import Bounds, adapt, cell_of, interval_s, multiplier_for, recount, sooner_s
 from gossamer.schedule.trust import UNKNOWN, after_visit, dates_are_trusted, odds_of_call
 

@@ -176,16 +176,13 @@ class Ours:
         self.order.append(page)
         credit = self.cash[page] + grant(self.even, self.site_pages[site], self.in_links[site])
         targets = self.web.links[page]
-        owed: dict[int, int] = {}
         for target, worth in zip(targets, worths(credit, [self.sites[one] != site for one in targets]), strict=True):
             other = self.sites[target]
             self.in_links[other] += other != site
             self.earned[target] += worth
-            if other % PARTITIONS != site % PARTITIONS:
-                owed[other % PARTITIONS] = owed.get(other % PARTITIONS, 0) + worth
             if not self.done[target]:
                 self._credit(target, advance(self._home(target), worth))
-        finished(here, self.cash[page], owed)
+        finished(here, self.cash[page])
         self.cash[page] = 0
         self.site_pages[site] += 1
 
@@ -199,8 +196,8 @@ class Ours:
         """What the supervisor's round does: everybody hears of what they were given, and of what others have."""
         cashes = {number: treasury.cash for number, treasury in self.treasuries.items()}
         self.even = even_share(sum(cashes.values()), len(self.cash))
-        for treasury in self.treasuries.values():
-            level(treasury, cashes)
+        for number, treasury in self.treasuries.items():
+            level(treasury, number, cashes)
         for source, treasury in self.treasuries.items():
             for receiver, given in treasury.given.items():
                 told(self.treasuries[receiver], source, given)

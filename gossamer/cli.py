@@ -332,6 +332,13 @@ def _crawl_verb(verbs: Any) -> None:
     _setting(verb, "--max-pages", "crawl.max_pages", "N", "stop after so many pages, earlier runs included")
     _setting(verb, "--max-depth", "crawl.max_depth", "N", "follow links so far from a seed")
     _setting(verb, "--max-time", "crawl.max_time_s", "TIME", "stop after this long: 90, 10m, 2h")
+    verb.add_argument(
+        "--forever",
+        dest="crawl.forever",
+        action="store_const",
+        const=True,
+        help="when nothing new is left, go on visiting pages again until stopped",
+    )
     _setting(
         verb, "--scope", "crawl.scope", "WHERE", "host, site or any: how far from the seeds' hosts (default: host)"
     )

@@ -26,6 +26,8 @@ from functools import partial
 from hashlib import sha256
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from gossamer.clock import Clock
 from gossamer.interfaces import Archive, Bus, Duplicates, Fetcher, Frontier, NoTurn, Processor, Unreachable
 from gossamer.records import (
@@ -54,6 +56,14 @@ T = TypeVar("T")
 HandOn = Callable[[Sequence[Outcome]], Awaitable[None]]
 """Gets what was just finished; the next commit waits for it."""
 
+ShareOut = Callable[[Lease, list[Link]], list[int]]
+"""What each link of a page is worth (schedule/planner.py)."""
+
+
+def nothing(lease: Lease, links: list[Link]) -> list[int]:
+    """Where nobody counts."""
+    return [0] * len(links)
+
 
 @dataclass
 class Partition:
@@ -80,6 +90,7 @@ class Crawl:
         commit_s: float,
         near_words_min: int = 1,
         ascend: bool = False,
+        share_out: ShareOut = nothing,
         pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
         say: Callable[[str], None] = lambda text: None,
@@ -97,6 +108,7 @@ class Crawl:
         self.commit_s = commit_s
         self.near_words_min = near_words_min
         self.ascend = ascend
+        self.share_out = share_out
         self.pages_left = pages_left
         self.watch = watch
         self.say = say
@@ -121,6 +133,8 @@ class Crawl:
         page = await self.processor.process(lease.url, result, partial(blamed, partition.frontier, lease))
         simhash = page.simhash if page.words >= self.near_words_min else None
         claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at, simhash)
+        if claim.content_hash == lease.content_hash:
+            return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
         # Judged against other URLs only: a page repeated after a crash must still send its links.
         verdict = await self.duplicates.judge(claim)
         return Outcome(lease, result, page, verdict, claim)
@@ -139,7 +153,9 @@ class Crawl:
             *(self.patiently(partial(partition.archive.save, outcomes)) for partition, outcomes in shares)
         )
         self.reached("after_save")
-        await self.bus.send(link for _, outcome in finished for link in links_of(outcome, ascend=self.ascend))
+        await self.bus.send(
+            link for _, outcome in finished for link in links_of(outcome, self.share_out, ascend=self.ascend)
+        )
         self.reached("after_send")
         for (partition, outcomes), where in zip(shares, places, strict=True):
             pages_before = partition.frontier.pages
@@ -284,14 +300,15 @@ def blamed(frontier: Frontier, lease: Lease) -> Iterator[None]:
     frontier.processed()
 
 
-def links_of(outcome: Outcome, *, ascend: bool = False) -> list[Link]:
+def links_of(outcome: Outcome, share_out: ShareOut = nothing, *, ascend: bool = False) -> list[Link]:
     """What an outcome gives the frontier: a page's links, where a redirect leads, or what robots.txt names."""
     came_by = outcome.lease.link
     match outcome.result:
         case Moved(target=target):
             chain = (*came_by.chain, came_by.url)
-            worth = (came_by.context, came_by.max_depth, came_by.priority)
-            return [Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, None, "", *worth)]
+            value = (came_by.context, came_by.max_depth, came_by.priority)
+            link = Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, None, "", *value)
+            return [replace(link, worth=worth) for worth in share_out(outcome.lease, [link])]
         case RobotsRead(robots=robots, sitemaps=sitemaps):
             # As near as a seed: what they list is as near as what the home page links to.
             source, reach = f"{robots.origin}/robots.txt", came_by.max_depth
@@ -300,8 +317,21 @@ def links_of(outcome: Outcome, *, ascend: bool = False) -> list[Link]:
         case Fetched() if outcome.page and outcome.verdict.kind != "same" and not outcome.page.nofollow:
             source, depth, reach = came_by.url, came_by.depth + 1, came_by.max_depth
             links = [
-                Link(one.url, one.anchor, one.rel, source, depth, (), one.lastmod, one.position, one.context, reach)
-                for one in outcome.page.links
+                Link(
+                    one.url,
+                    one.anchor,
+                    one.rel,
+                    source,
+                    depth,
+                    (),
+                    one.lastmod,
+                    one.position,
+                    one.context,
+                    reach,
+                    None,
+                    worth,
+                )
+                for one, worth in zip(outcome.page.links, share_out(outcome.lease, outcome.page.links), strict=True)
             ]
             if ascend:
                 links += [Link(url, source=source, depth=depth, max_depth=reach) for url in ascending(source)]

@@ -7,6 +7,7 @@ partitions/NNN/   frontier, seen set, page records (RocksDB)
 fingerprints/     content seen so far (RocksDB)
 archive/          WARC files
 history.jsonl     how the crawl went, a line a minute
+course.json       what visiting pages again costs, and what for
 crawl.lock        locked while a crawl runs in here; says which process that is, and where it listens
 """
 
@@ -22,10 +23,11 @@ import msgspec
 
 from gossamer.frontier.policy import Policies
 from gossamer.records import Seed, Url
+from gossamer.schedule.course import Course
 
 # What a crawl that was killed while it was being created may have left.
 OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "seeds.tmp", "seeds.txt"}
-OURS |= {".gossamer.toml.new", "policies.tmp", "history.jsonl"}
+OURS |= {".gossamer.toml.new", "policies.tmp", "history.jsonl", "course.json", "course.tmp"}
 
 
 class FolderError(Exception):
@@ -42,6 +44,7 @@ class CrawlFolder:
         self._config = path / "gossamer.toml"
         self._seeds = path / "seeds.txt"
         self._policies = path / "policies.json"
+        self._course = path / "course.json"
 
     def partition(self, number: int) -> Path:
         return self.path / "partitions" / f"{number:03d}"
@@ -164,6 +167,16 @@ class CrawlFolder:
     def set_policies(self, policies: Policies) -> None:
         """In force from each host's next turn on, also in a crawl that is running."""
         _replace(self._policies, msgspec.json.format(msgspec.json.encode(policies)))
+
+    def course(self) -> Course:
+        """As the last run left it: what visits again cost, and what for (schedule/course.py)."""
+        try:
+            return msgspec.json.decode(self._course.read_bytes(), type=Course)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return Course()  # found again within seconds
+
+    def set_course(self, course: Course) -> None:
+        _replace(self._course, msgspec.json.encode(course))
 
     @property
     def policies_changed_at(self) -> int:

@@ -35,6 +35,7 @@ from gossamer.clock import RealClock
 from gossamer.cluster.pace import Pace
 from gossamer.cluster.shared import LocalShared
 from gossamer.control import orders
+from gossamer.control.helm import Helm
 from gossamer.fetch.protocols import makers
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.store import RocksStore
@@ -167,6 +168,7 @@ class _Running:
         self._news = asyncio.Event()  # something was finished, or all of it
         self._room = asyncio.Event()
         self._is_left = False
+        self._helm: Helm
 
     async def start(self) -> None:
         worker, crawl = self.worker, self.worker.crawl
@@ -174,7 +176,8 @@ class _Running:
         crawl.allow((self._pages_max or 0) - worker.pages)
         crawl.is_paused = False
         self._stop_at_the_limit()
-        self.run = asyncio.create_task(crawl.run())
+        self._helm = Helm(worker.folder, worker.config.schedule, worker.clock)
+        self.run = asyncio.create_task(crawl.run(alone=not worker.config.crawl.forever))
         self.run.add_done_callback(lambda _: self._news.set())
 
     async def hand_on(self, outcomes: Sequence[Outcome]) -> None:
@@ -182,6 +185,9 @@ class _Running:
         self._finished.extend(outcomes)
         self._news.set()
         self.worker.look_at_folder()
+        if self._helm.wants_surveys:
+            requests = sum(frontier.totals.requests for frontier in self.worker.frontiers.values())
+            self.worker.follow(self._helm.take(self.worker.surveys(), requests))
         self._stop_at_the_limit()
         while len(self._finished) > HELD_MAX and not self._is_left:
             self.worker.crawl.is_paused = True

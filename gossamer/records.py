@@ -83,7 +83,7 @@ class State(StrEnum):
 
     QUEUED = "queued"
     IN_FLIGHT = "in_flight"
-    WAITING = "waiting"  # for a later try or its next visit
+    WAITING = "waiting"  # for a later try
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
@@ -119,6 +119,7 @@ class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     context: float = 1.0  # in [0, 1]: what all of this makes it worth (process/context.py)
     max_depth: int | None = None  # as its seed wants it; None: as the crawl
     priority: float | None = None  # of a seed that has one of its own
+    worth: int = 0  # credit that its page gives it
 
 
 def header_in(head: bytes, name: str) -> str | None:
@@ -311,6 +312,44 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     length: int
 
 
+class History(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What visits have shown of one page, in a fixed size; how it is kept is told in schedule/change.py.
+
+    Whole seconds, and logarithms in thousandths: short to store, and the same on every machine."""
+
+    visited_at: int = 0  # the last that could see a change; 0: never
+    visits: int = 0  # that were compared with one before
+    changes: int = 0  # seen by them, of which nobody knows when they happened
+    dated: int = 0  # changes whose moment is known
+    quiet_s: int = 0  # time in which nothing changed
+    log_sum: int = 0  # of the intervals that ended with one of `changes`
+    log_squares: int = 0
+    changed_at: int = 0  # the last change, as far as known
+    look: int = 0  # of the page when it changed last
+    pace: int = 0  # hundredths of the logarithm of its rate, as its host counts it; 0: not counted
+    cell: int = -1  # where the census counts it (schedule/recrawl.py); -1: not counted
+    said: int = 0  # by a sitemap since the visit: 0 nothing, 1 that it is as it was, 2 that it changed
+    gone: int = 0  # visits in a row that found nothing there
+
+
+class Trust(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How far a host's word was to be taken so far (schedule/trust.py). Some 10 bytes."""
+
+    dates_right: int = 0
+    dates_wrong: int = 0
+    called_changed: int = 0  # the sitemap said that a page changed, and it had
+    called_same: int = 0
+    silent_changed: int = 0  # it did not say so, and it had all the same
+    silent_same: int = 0
+
+
+class Pace(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How fast a host's pages change, or all: their number and the sum of their rates' logarithms, in hundredths."""
+
+    pages: int = 0
+    log_sum: int = 0
+
+
 class Host(msgspec.Struct, array_like=True, gc=False):
     """One host's life: its clocks, its counters, why it waits. Mutable: its partition owns it."""
 
@@ -332,6 +371,9 @@ class Host(msgspec.Struct, array_like=True, gc=False):
     failures: int = 0  # in a row: no connection, no answer, or the server failed
     front_rank: int = 0  # of its best URL when it got its place
     front_key: bytes = b""  # its place among the hosts with work; empty: it has none
+    earned: int = 0  # credit that links from other sites were worth (schedule/importance.py)
+    trust: Trust = Trust()
+    pace: Pace = Pace()
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -343,6 +385,8 @@ class Lease(msgspec.Struct, frozen=True):
     attempt: int = 1
     key: bytes = b""  # the frontier's own name for the URL
     validators: Validators | None = None  # of the copy that we have
+    content_hash: str = ""  # of the copy that we have; empty: it is the first visit
+    credit: int = 0  # what it may give to the pages it links to (schedule/importance.py)
 
     @property
     def url(self) -> Url:
@@ -376,9 +420,12 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     found_at: float | None = None
     context: int = 100  # of the link that led here, in hundredths
     is_sitemap: bool = False  # found as one, in robots.txt or in another
+    credit: int = 0  # that links gave it, and it has not given away (schedule/importance.py)
+    rank: int = 0  # its place in its host's queue while it is queued: rank and turn
+    turn: int = 0
     attempts: int = 0  # what follows is empty before the first of them, nearly always (tables.encode_new)
     kills: int = 0  # times that its worker died while it was in flight
-    due_at: float | None = None  # while waiting
+    due_at: float | None = None  # the next try while waiting, or the next visit of a page that is done
     status: int | None = None
     fetched_at: float | None = None
     content_hash: str = ""
@@ -396,3 +443,5 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     noarchive: bool = False
     max_depth: int | None = None  # of its seed, where that has one of its own
     priority: float | None = None  # of a seed that has one of its own
+    history: History | None = None  # of its visits; None: it was not there yet
+    earned: int = 0  # credit that it has given away so far

@@ -130,6 +130,7 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     max_pages: Annotated[Count | None, about("the crawl ends after so many pages")] = None
     max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
     max_time_s: Annotated[CrawlTime | None, about("the crawl ends after so long")] = None
+    forever: Annotated[bool, about("go on visiting pages again when nothing new is left")] = False
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
@@ -238,6 +239,20 @@ class TrapsSettings(Struct, frozen=True, kw_only=True):
     host_pages: Annotated[int, about("pages of a host for each link from another site", ge=1, le=10**9)] = 1000
 
 
+class ScheduleSettings(Struct, frozen=True, kw_only=True):
+    """When pages are visited again, and what that may cost; docs/freshness.md tells how it is decided."""
+
+    capacity_share: Annotated[float, about("visits again, of all that the crawl can fetch", ge=0.001, le=1)] = 0.5
+    visits_a_day: Annotated[Count | None, about("so many instead of a share")] = None
+    revisit_share: Annotated[float, about("of fetches, while there are new pages to fetch", ge=0, le=0.99)] = 0.3
+    shortest_s: Annotated[Seconds, about("no page is visited again sooner", ge=0.1, le=365 * DAY_S)] = HOUR_S
+    longest_s: Annotated[Seconds, about("every page is visited again by then", ge=1, le=3650 * DAY_S)] = 90 * DAY_S
+    host_visits_a_day: Annotated[Count | None, about("visits again that a host may cost")] = None
+    first_guess_s: Annotated[Seconds, about("between changes, while no page is known", ge=1, le=3650 * DAY_S)] = (
+        30 * DAY_S
+    )
+
+
 class DnsSettings(Struct, frozen=True, kw_only=True):
     """Names to addresses, and how long an answer is kept."""
 
@@ -293,6 +308,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     process: ProcessSettings = ProcessSettings()
     context: ContextSettings = ContextSettings()
     traps: TrapsSettings = TrapsSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
     dns: DnsSettings = DnsSettings()
     archive: ArchiveSettings = ArchiveSettings()
     serve: ServeSettings = ServeSettings()
@@ -303,5 +319,6 @@ class Tree(Struct, frozen=True, kw_only=True):
 # at once.
 ORDERED = (
     ("dns.ttl_s_min", "dns.ttl_s_max"),
+    ("schedule.shortest_s", "schedule.longest_s"),
     ("fetch.timeout_s", "frontier.lease_s"),
 )

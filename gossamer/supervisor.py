@@ -34,12 +34,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TextIO
 
+from msgspec.structs import replace
+
 from gossamer.clock import Clock
 from gossamer.cluster.pace import Pace
 from gossamer.cluster.shared import LocalShared
 from gossamer.config import Configuration
 from gossamer.control import log
 from gossamer.control.crew import Crew
+from gossamer.control.helm import Helm
 from gossamer.control.live import Event
 from gossamer.control.orders import Ask, Report
 from gossamer.control.reception import Reception
@@ -53,6 +56,7 @@ from gossamer.frontier.tables import Totals
 from gossamer.process import duplicates
 from gossamer.process.duplicates import Duplicates
 from gossamer.records import Seed, Url
+from gossamer.schedule.course import Course
 from gossamer.settings import Tree
 
 ROUND_S = 0.1
@@ -104,6 +108,8 @@ class Supervisor:
         self._terminal: Terminal | None = None
         if not log.takes_the_terminal(config.log):
             self._terminal = Terminal(folder.path, config.crawl, self.standing, clock, out)
+        self._helm = Helm(folder, config.schedule, clock)
+        self._course: Course | None = None  # found in the last round, and not told yet
         self._held = ""  # why an operator wants nothing to be leased
         self._quiet: object = None  # what the last round looked like, if all were idle in it
         self._give_back = False
@@ -213,7 +219,11 @@ class Supervisor:
         paused = self._held or self._no_room()
         waits = standing.totals_at_start is None or bool(self.ending or paused)
         waiting, self._waiting = self._waiting, []
-        reports = await crew.ask(Ask(waits, self._give_back, bool(self.ending), self._reception.is_watched))
+        course, self._course = self._course, None
+        ask = Ask(waits, self._give_back, bool(self.ending), self._reception.is_watched, course)
+        if self._helm.wants_surveys:
+            ask = replace(ask, wants_surveys=True)
+        reports = await crew.ask(ask)
         if crew.trouble:
             raise FolderError(crew.trouble)
         self._reception.publish(*standing.take(reports))
@@ -227,6 +237,9 @@ class Supervisor:
             return False
         if standing.note():
             self._log_progress()
+        surveys = {number: survey for report in reports.values() for number, survey in report.surveys.items()}
+        if surveys:
+            standing.course = self._course = self._helm.take(surveys, standing.totals.requests)
         if self._is_complete(reports):
             self.ending = self.ending or "complete"
             return True
@@ -239,6 +252,8 @@ class Supervisor:
 
     def _is_complete(self, reports: dict[int, Report]) -> bool:
         quiet, reception = None, self._reception
+        if self.config.crawl.forever:
+            return False
         if all(report.is_idle for report in reports.values()) and not (self._held or reception.open_changes):
             batches = {number: report.batches_received for number, report in reports.items()}
             quiet = (self.crew.version, batches, reception.changes)

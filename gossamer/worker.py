@@ -55,6 +55,8 @@ from gossamer.frontier.tables import TABLES
 from gossamer.interfaces import SharedState
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed, Url
+from gossamer.schedule.course import Course, Survey
+from gossamer.schedule.planner import Planner, share_out
 from gossamer.settings import CrawlSettings, Tree
 from gossamer.url.canonical import choose_for
 from gossamer.url.filters import Filters
@@ -89,6 +91,8 @@ class Worker:
         self._seeds_changed_at = self.folder.seeds_changed_at
         self.seeds = self.folder.all_seeds()
         self.frontiers: dict[int, Frontier] = {}
+        self._planners: dict[int, Planner] = {}
+        self._course = self.folder.course()
         self.shared = shared
         self.complain = complain
         self._sockets = sockets
@@ -148,6 +152,7 @@ class Worker:
             commit_s=config.crawl.commit_s,
             near_words_min=config.process.near_words_min,
             ascend=config.crawl.ascend,
+            share_out=share_out,
             pages_left=None if config.crawl.max_pages is None else 0,
             watch=self._watch_and_log if self._log.has_fetches else self._recent.watch,
             say=self.complain,
@@ -213,7 +218,19 @@ class Worker:
         store = await self._open_store(number)
         opened.callback(store.close)
         door = self._door
-        frontier = Frontier(store, self.clock, door, config.frontier, config.politeness, config.traps, door.is_home)
+        planner = Planner(config.schedule, config.process, self._course)
+        frontier = Frontier(
+            store,
+            self.clock,
+            door,
+            config.frontier,
+            config.politeness,
+            config.traps,
+            door.is_home,
+            planner,
+            config.schedule.revisit_share,
+        )
+        self._planners[number] = planner
         frontier.obey(self._policies)
         opened.callback(frontier.close)
         about = {
@@ -265,6 +282,8 @@ class Worker:
         self.look_at_folder()
         if ask.is_ending:
             self.turns.end()
+        if ask.course is not None:
+            self.follow(ask.course)
         if crawl.is_paused != ask.is_paused:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
@@ -282,10 +301,23 @@ class Worker:
             levels=dict(sum((Counter(frontier.levels) for frontier in self.frontiers.values()), Counter())),
             memory_bytes=memory_bytes(),
             cpu_s=time.process_time(),
+            surveys=self.surveys() if ask.wants_surveys else {},
         )
         if ask.give_back and crawl.pages_left is not None:
             crawl.pages_left = 0
         return report
+
+    def surveys(self) -> dict[int, Survey]:
+        return {
+            number: self._planners[number].survey(frontier.totals.known, frontier.overdue())
+            for number, frontier in self.frontiers.items()
+        }
+
+    def follow(self, course: Course) -> None:
+        self._course = course
+        for number, frontier in self.frontiers.items():
+            self._planners[number].follow(course, number)
+            frontier.save_plans()
 
     def look_at_folder(self) -> None:
         """The operator may have changed policies, which hold from each host's next turn on, or added seeds."""

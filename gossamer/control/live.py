@@ -20,6 +20,7 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.tables import Totals
 from gossamer.records import Reason, Seed, Url
+from gossamer.schedule.course import Course
 
 # ---- asked ---------------------------------------------------------------------------------------------------
 
@@ -93,6 +94,7 @@ class Now(Message, frozen=True):
     paused: str = ""  # why nothing is leased; empty: it is being leased
     is_draining: bool = False
     fetch_s_sum: float = 0.0  # of all the times that `fetch_s` counts
+    course: Course = Course()
 
 
 FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

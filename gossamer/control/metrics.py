@@ -160,6 +160,18 @@ METRICS = (
     gauge("active_hosts", "hosts", "hosts being crawled now", running(lambda now: now.active_hosts)),
     gauge("queue_hosts", "hosts", "hosts with something queued; level 0 is best", running(queue), "level"),
     gauge("seen_false_positive_ratio", "ratio", "share of new URLs that the filter takes for known", seen_mistakes),
+    # Visits again.
+    counter("visits_total", "visits", "of pages that were had before", of_totals("visits")),
+    gauge("visits_due", "pages", "pages that wait for their next visit", of_totals("again")),
+    gauge("visits_overdue", "pages", "... and whose moment has passed", running(lambda now: now.course.overdue)),
+    gauge("visits_budget_per_second", "visits/s", "what may be spent", running(lambda now: now.course.budget_per_s)),
+    gauge(
+        "visits_wanted_per_second", "visits/s", "what the plan wants", running(lambda now: now.course.wanted_per_s)
+    ),
+    gauge(
+        "visit_gain_seconds", "seconds", "of freshness: the multiplier", running(lambda now: now.course.multiplier)
+    ),
+    gauge("freshness_ratio", "ratio", "by importance, as estimated", running(lambda now: now.course.freshness)),
     # Caches, of this run.
     counter("dns_lookups_total", "names", "names that were wanted", of_dns("asked")),
     counter("dns_hits_total", "names", "... and that were in the cache", of_dns("hits")),

@@ -17,6 +17,7 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.tables import Totals
 from gossamer.records import Seed
+from gossamer.schedule.course import Course, Survey
 from gossamer.settings import Tree
 
 
@@ -64,6 +65,8 @@ class Ask(Message, frozen=True):
     give_back: bool
     is_ending: bool = False
     is_watched: bool = False  # somebody looks on: tell more of what happens
+    course: Course | None = None  # a new one, from all surveys
+    wants_surveys: bool = False
 
 
 class Allow(Message, frozen=True):
@@ -96,6 +99,7 @@ class Report(Message, frozen=True):
     levels: dict[int, int]  # hosts with work, by their level in the front
     memory_bytes: int
     cpu_s: float
+    surveys: dict[int, Survey]  # of each partition, where they are wanted
 
 
 class Plant(Message, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.control.live import Now
+from gossamer.control.recrawl import next_visit_facts, next_visit_text, recrawl_facts, recrawl_text
 from gossamer.control.view import CrawlView
 from gossamer.control.words import EXPLAINED, counted, moment, size, span
 from gossamer.fetch.robots import rules_of
@@ -36,7 +37,7 @@ def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
     return {
         "dir": str(view.folder.path),
         "running": view.folder.is_locked,
-        "complete": totals.queued == 0 and totals.waiting == 0,
+        "complete": totals.queued == totals.revisits and totals.waiting == 0,
         "urls_known": totals.known,
         "pages": totals.pages,
         "duplicates": totals.duplicates,
@@ -57,6 +58,7 @@ def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
         "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
         "reasons": dict(sorted(totals.reasons.items())),
         "links_turned_away": dict(sorted(totals.turned_away.items())),
+        "recrawl": recrawl_facts(now.course if now else view.folder.course(), totals),
         "now": now_facts(now) if now else None,
     }
 
@@ -114,6 +116,7 @@ def status_text(facts: Facts) -> str:
         f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs are looked up in vain",
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
+        *recrawl_text(facts["recrawl"]),
         *([f"  archive      in {facts['archive_at']}"] if facts["archive_at"] != "archive" else []),
     ]
     if now:
@@ -179,6 +182,7 @@ def page_facts(known: Known) -> Facts:
         "noarchive": known.noarchive,
         "language": known.language or None,
         "simhash": f"{known.simhash:016x}" if known.simhash else None,
+        "next_visit_at": moment(known.due_at),
         "archive": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }
 
@@ -235,14 +239,19 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
     facts |= page_facts(known)
     facts |= {"detail": known.detail or None, "attempts": known.attempts, "kills": known.kills}
     facts["archive_at"] = archive_at(view)
-    if known.due_at is not None:
+    if known.state is State.WAITING and known.due_at is not None:
         facts["next_try_in_s"] = round(max(0.0, known.due_at - now), 1)
+    elif (next_visit := next_visit_facts(view, known, now)) is not None:
+        facts["next_visit"] = next_visit
     if known.state in (State.QUEUED, State.WAITING) and (host := view.host(url, host_of(url))):
         facts["host"] = host_facts(host, now)
         waited_s = now - known.found_at if known.found_at is not None else 0.0
         fixed = view.folder.policies().of(host).priority
         weights = view.configuration.tree.frontier
-        parts = priority(host, known.depth, known.context, waited_s, weights, fixed, known.priority)
+        planner = view.planner(url)
+        worth = (planner.standing(known.credit or known.earned), planner.need(known, host, now))
+        fixed = planner.standing(host.earned) if fixed is None else fixed
+        parts = priority(host, known.depth, known.context, waited_s, weights, fixed, known.priority, *worth)
         facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
         facts["seed_priority"] = known.priority
     facts["found_by"] = list(_sources(view, known))
@@ -317,6 +326,8 @@ def _story(facts: Facts) -> Iterator[str]:
         yield f"asked {facts['fetched_at']}, {answer}, attempt {facts['attempts']}"
     if facts.get("verdict") == "original":
         yield f"content: {size(facts['bytes'])} {facts['media_type'] or ''}, not seen before".replace(" ,", ",")
+    elif facts.get("verdict") == "unchanged":
+        yield f"content: {size(facts['bytes'])} {facts['media_type'] or ''}, as it was at the visit before"
     elif facts.get("verdict") == "near":
         yield f"content: nearly that of {facts['same_as']}: their SimHashes differ in {facts['distance']} of 64 bits"
     elif facts.get("same_as"):
@@ -326,6 +337,8 @@ def _story(facts: Facts) -> Iterator[str]:
         yield f"stored in {facts['archive_at']}/{place['file']} at {place['offset']}, {place['length']} bytes"
     if "next_try_in_s" in facts:
         yield f"next try in {span(facts['next_try_in_s'])}"
+    if "next_visit" in facts:
+        yield next_visit_text(facts["next_visit"])
     if "host" in facts:
         host = facts["host"]
         yield (
@@ -334,7 +347,7 @@ def _story(facts: Facts) -> Iterator[str]:
         )
     if "priority" in facts:
         parts = facts["priority"]
-        own = f"need of freshness {parts['freshness']:.2f}, context of the link {parts['context']:.2f}"
+        own = f"need of freshness {parts['freshness']:.2f}, context of its links {parts['context']:.2f}"
         if facts["seed_priority"] is not None:
             own = f"given to this seed {facts['seed_priority']:.2f}"
         yield (

@@ -144,6 +144,20 @@ class Worker(Shape):
     cpu_s: float  # since it lives
 
 
+class Recrawl(Shape):
+    """How pages are kept fresh; rates are of the last few seconds."""
+
+    pages: int  # that are to be visited again
+    visits: int  # of pages that were had before
+    due: int  # wait for their moment
+    overdue: int
+    budget_per_day: int
+    wanted_per_day: int
+    spent_per_day: int
+    multiplier_s: float  # of freshness, that a visit to a page of mean importance has to gain
+    freshness: Share  # weighted by importance, as estimated
+
+
 class Status(Shape):
     """Counters are from the crawl's first start on, unless their name says otherwise; rates are of the last 10 s."""
 
@@ -171,7 +185,7 @@ class Status(Shape):
     urls_known: int
     queued: int  # without those in flight
     in_flight: int
-    waiting: int  # for another try, or their next visit
+    waiting: int  # for another try
     failed: int
     refused: int
     quarantined: int
@@ -190,6 +204,7 @@ class Status(Shape):
     memory_bytes: int | None  # the supervisor and all workers
     disk: Disk
     workers: list[Worker]
+    recrawl: Recrawl
 
 
 class HistoryPoint(Shape):

@@ -19,6 +19,7 @@ from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.priority import by_tenth
 from gossamer.frontier.tables import Totals
+from gossamer.schedule.course import Course
 from gossamer.settings import FrontierSettings
 
 
@@ -31,6 +32,7 @@ class Standing:
         self.paused = ""
         self.is_draining = False
         self.disk_free_bytes = 0
+        self.course = Course()
         self._folder = folder
         self._weights = weights
         self._clock = clock
@@ -106,6 +108,7 @@ class Standing:
             paused=self.paused,
             is_draining=self.is_draining,
             fetch_s_sum=progress.fetch_s_sum,
+            course=self.course,
         )
 
     def lately(self) -> Lately:

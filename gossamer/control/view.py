@@ -16,6 +16,7 @@ from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.store import RocksStore, StoreDamaged
 from gossamer.frontier.tables import TABLES, Totals, host_key
 from gossamer.records import Host, Known, RobotsCopy, Url
+from gossamer.schedule.planner import Planner
 from gossamer.url.canonical import choose_for
 from gossamer.url.site import host_of
 
@@ -78,6 +79,14 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         """Why the URL's pattern is used up, in words."""
         store = self._stores[partition_of(url, len(self._stores))]
         return Patterns(store, self.configuration.tree.traps, active={}).refusal(host_key(host_of(url)), url)
+
+    def planner(self, url: Url) -> Planner:
+        """What the URL's partition goes by when it says what a page is worth and when it comes again."""
+        tree = self.configuration.tree
+        planner = Planner(tree.schedule, tree.process, self.folder.course())
+        if (plans := self._ledger(url).plans()) is not None:
+            planner.load(plans)
+        return planner
 
     def known(self) -> Iterator[Known]:
         for ledger in self._ledgers:

@@ -1,7 +1,9 @@
 """Budgets: how many pages of a host and of its site are enough, by the settings or by what the operator says of it.
 
 A host that nobody asked for has `traps.host_pages` pages for each link from another site: one that eats more may be
-a trap that no look at its pages can tell. It gets more when it is found again after more links have come.
+a trap that no look at its pages can tell. Beyond the first of these its pages also have to be worth something to
+others: links from a trap's own kin carry no credit (schedule/importance.py). It gets more when it is found again
+after more links have come.
 
 A host that fails again and again has used up its budget too: what is queued for it is refused. Should one of its URLs
 be found again after that, it gets one more try.
@@ -17,19 +19,26 @@ from collections.abc import Callable
 from gossamer.frontier.back import Back
 from gossamer.frontier.front import Front
 from gossamer.frontier.tables import Site
+from gossamer.interfaces import Planner
 from gossamer.records import Host, Reason, Refused
 from gossamer.settings import FrontierSettings
 
 
 class Budgets:
     def __init__(
-        self, front: Front, limits: FrontierSettings, pages_a_link: int, is_home: Callable[[str], bool]
+        self,
+        front: Front,
+        limits: FrontierSettings,
+        pages_a_link: int,
+        is_home: Callable[[str], bool],
+        planner: Planner | None = None,
     ) -> None:
         """`is_home`: whether a person asked for a host. Others have `pages_a_link` pages a link from another site."""
         self._front = front
         self._limits = limits
         self._pages_a_link = pages_a_link
         self._is_home = is_home
+        self._planner = planner
 
     @property
     def _has_any(self) -> bool:
@@ -43,6 +52,8 @@ class Budgets:
         if self._is_beyond_its_links(host, host.pages):
             links = 1 + host.in_links
             story = f"{host.pages} pages were fetched, and links from other sites to it: {links}"
+            if host.pages < self._pages_a_link * links:
+                story += ", which give it next to no importance"
             return Refused(Reason.TRAP_HOST, story)
         if not self._has_any:
             return None
@@ -58,7 +69,10 @@ class Budgets:
 
     def _is_beyond_its_links(self, host: Host, pages: int) -> bool:
         """Whether so many pages of a host that nobody asked for are more than the links from other sites allow."""
-        if pages < self._pages_a_link * (1 + host.in_links):  # and one that led here when the host was not known yet
+        if pages < self._pages_a_link:
+            return False
+        allowed = self._pages_a_link * (1 + host.in_links)  # and one that led here when the host was not known yet
+        if pages < allowed and (self._planner is None or self._planner.earns_its_keep(host)):
             return False
         return not (self._is_home(host.name) or self._front.policies.of(host).trusted)
 

@@ -14,9 +14,10 @@ from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Meta, Site, encode, encode_new, queue_key, rank_of
-from gossamer.interfaces import Store
-from gossamer.records import Host, Known, Reason, State
+from gossamer.frontier.steps import Step
+from gossamer.frontier.tables import Meta, Site, encode, encode_queued, queue_key, rank_of
+from gossamer.interfaces import Planner, Store
+from gossamer.records import Fetched, Host, Known, Moved, Outcome, Reason, State
 from gossamer.settings import FrontierSettings
 from gossamer.url.site import host_of, site_of
 
@@ -31,6 +32,7 @@ class Change:
         meta: Meta,
         settings: FrontierSettings,
         now: float,
+        planner: Planner | None = None,
     ) -> None:
         self._store = store
         self._leases = leases
@@ -40,7 +42,8 @@ class Change:
         self._meta = meta
         self._settings = settings
         self.now = now
-        self._ranks: dict[tuple[int, int, float | None], int] = {}  # the moment is the same for the whole change
+        self._planner = planner
+        self._ranks: dict[tuple[int, int, float | None, int], int] = {}  # the moment is the same for the whole change
         self._start()
 
     def _start(self) -> None:
@@ -52,6 +55,7 @@ class Change:
         self._sites: dict[str, Site] = {}
         self._offered: dict[bytes, bytes] = {}
         self._dropped: set[bytes] = set()
+        self._places: dict[bytes, tuple[int, int]] = {}  # of what was queued: rank and turn
         self._left: list[bytes] = []
 
     # ---- URLs --------------------------------------------------------------------------------------------
@@ -61,12 +65,9 @@ class Change:
         self.batch.put("urls", key, encode(known))
         self.size += 2
 
-    def put_new(self, key: bytes, known: Known) -> None:
+    def is_new(self, key: bytes) -> None:
         self._meta.totals.known += 1
         self._seen.add(key)
-        self.known[key] = known
-        self.batch.put("urls", key, encode_new(known))
-        self.size += 2
 
     def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
         """Final, with its reason; the URL is not in a queue, or the caller takes it out."""
@@ -74,6 +75,8 @@ class Change:
         totals.refused += 1
         totals.reasons[reason] = totals.reasons.get(reason, 0) + 1
         self._seen.cool(known.url)  # found again, it may have to be looked at again
+        if self._planner is not None:
+            known = self._planner.dropped(known, self.host(key, host_of(known.url)) if known.history else None)
         self.put_known(key, msgspec.structs.replace(known, state=State.REFUSED, reason=reason, detail=detail))
 
     def quarantine(self, key: bytes, known: Known) -> None:
@@ -88,18 +91,21 @@ class Change:
     # ---- queues ------------------------------------------------------------------------------------------
 
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
-        """Put a URL into its host's queue: by its priority, behind those of the same."""
+        """Put a URL into its host's queue, by its priority, behind those of the same; it is stored with its place."""
         host = self.host(key, host_name or host_of(known.url))
-        worth = (known.depth, known.context, known.priority)
-        wanted = self._ranks.get(worth)
-        if wanted is None:
-            wanted = self._ranks[worth] = rank(worth[0], worth[1], self.now, self._settings, worth[2])
+        wanted = self._rank(known, host)
         if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return
         self._meta.turn += 1
         entry = queue_key(key[:8], wanted, self._meta.turn)
         self.batch.put("queue", entry, key)
+        self.known[key] = known
+        self._places[key] = wanted, self._meta.turn
+        self.batch.put("urls", key, encode_queued(known, wanted, self._meta.turn))
+        self.size += 2
+        if known.history is not None:
+            self._meta.totals.revisits += 1
         if key[:8] in self._front.active:
             self._offered[entry] = key
         self._meta.totals.queued += 1
@@ -107,8 +113,34 @@ class Change:
         if not host.front_key or wanted < host.front_rank:
             self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
 
-    def dequeue(self, entry: bytes, host: Host) -> None:
+    def _rank(self, known: Known, host: Host) -> int:
+        planner = self._planner
+        if planner is not None and known.history is not None:  # visits again are few: each by itself
+            need, standing = planner.need(known, host, self.now), planner.standing(known.earned)
+            return rank(known.depth, known.context, self.now, self._settings, known.priority, standing, need)
+        worth = (known.depth, known.context, known.priority, known.credit.bit_length())
+        wanted = self._ranks.get(worth)
+        if wanted is None:
+            standing_ = None if planner is None else planner.standing(1 << worth[3])
+            wanted = rank(worth[0], worth[1], self.now, self._settings, worth[2], standing_)
+            self._ranks[worth] = wanted
+        return wanted
+
+    def raise_up(self, key: bytes, known: Known, host_name: str) -> None:
+        """Give a queued URL a better place: links have made it worth more."""
+        entry = queue_key(key[:8], *self._places.get(key, (known.rank, known.turn)))
+        host = self.host(key, host_name)
+        self.dequeue(entry, host, known)
+        self._dropped.add(entry)
+        back = self._front.active.get(key[:8])
+        if back is not None:
+            back.withdraw((entry, key))
+        self.enqueue(key, known, host_name)
+
+    def dequeue(self, entry: bytes, host: Host, known: Known) -> None:
         self.batch.delete("queue", entry)
+        if known.history is not None:
+            self._meta.totals.revisits -= 1
         self._offered.pop(entry, None)
         host.queued -= 1
         self._meta.totals.queued -= 1
@@ -123,7 +155,7 @@ class Change:
             return False
         known = self.known.get(key) or self._ledger.known(key)
         assert known is not None, f"queued but unknown: {key.hex()}"
-        self.dequeue(entry, host)
+        self.dequeue(entry, host, known)
         self.refuse(key, known, Reason.QUEUE_FULL)
         self._dropped.add(entry)
         back = self._front.active.get(host_key)
@@ -172,6 +204,35 @@ class Change:
         self._hosts[back.key] = back.host
         self._left.append(back.key)
 
+    # ---- counters ----------------------------------------------------------------------------------------
+
+    def count(self, host: Host, step: Step, outcome: Outcome, *, is_first: bool) -> None:
+        totals = self._meta.totals
+        match outcome.result:
+            case Fetched(body=body):
+                if is_first:
+                    totals.pages += 1
+                    host.pages += 1
+                    if self._settings.site_pages_max or self._front.policies.sites:
+                        self.site(host.site).pages += 1
+                else:
+                    totals.visits += 1
+                totals.bytes += len(body)
+                host.body_bytes += len(body)
+                if not outcome.verdict.is_original:
+                    totals.duplicates += is_first
+                    totals.bytes_saved += len(body)
+            case Moved():
+                totals.moved += 1
+        if step.reason is not None:
+            host.errors += 1
+            host.last_error = step.reason
+        if step.state in (State.FAILED, State.REFUSED):
+            assert step.reason is not None
+            totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
+            totals.failed += step.state is State.FAILED
+            totals.refused += step.state is State.REFUSED
+
     # ---- the end -----------------------------------------------------------------------------------------
 
     def write(self, *, sync: bool) -> None:
@@ -184,6 +245,8 @@ class Change:
         for name, site in self._sites.items():
             self.batch.put("sites", name.encode(), encode(site))
         self.batch.put("meta", b"meta", encode(self._meta))
+        if self._planner is not None and (plans := self._planner.changes()) is not None:
+            self.batch.put("meta", b"plans", plans)
         self._store.write(self.batch, sync=sync)
         self._front.follow(self._hosts, self._offered.items())
         for key in self._left:

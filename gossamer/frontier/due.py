@@ -42,10 +42,8 @@ class Due:
                 continue
             known = self._ledger.known(key)
             assert known is not None, f"due but unknown: {due.hex()}"
-            known = msgspec.structs.replace(known, state=State.QUEUED, due_at=None)
-            change.put_known(key, known)
             self._meta.totals.waiting -= 1
-            change.enqueue(key, known)
+            change.enqueue(key, msgspec.structs.replace(known, state=State.QUEUED, due_at=None))
 
     def _end_rest(self, change: Change, key: bytes) -> None:
         head = next(self._store.scan("queue", prefix=key), None)

@@ -12,14 +12,14 @@ again, so those that were being crawled come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from gossamer.frontier.back import Back, Entry
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.politeness import Turns
-from gossamer.frontier.priority import level
+from gossamer.frontier.priority import authority, level
 from gossamer.frontier.tables import front_key, level_of
 from gossamer.interfaces import Batch, Store
 from gossamer.records import Host
@@ -37,6 +37,7 @@ class Front:
         self.active: dict[bytes, Back] = {}
         self.turns = Turns()
         self.policies = Policies()
+        self.authority: Callable[[Host], float] = authority
         self._store = store
         self._ledger = ledger
         self._settings = settings
@@ -58,7 +59,9 @@ class Front:
         """The host has work: give it its place, or a better one than it has."""
         if host.front_key and (best_rank >= host.front_rank or key in self.active):
             return
-        wanted = front_key(level(host, best_rank, self._settings, self.policies.of(host).priority), turn)
+        fixed = self.policies.of(host).priority
+        worth = self.authority(host) if fixed is None else fixed
+        wanted = front_key(level(host, best_rank, self._settings, worth), turn)
         if host.front_key:
             if wanted[:2] >= host.front_key[:2]:
                 return

@@ -4,7 +4,7 @@ Three verbs move a URL: `add` lets it in, `lease` hands it out, `finish` records
 atomic batch, so that a crash at any moment leaves every accepted URL in exactly one state:
 
     add ---> QUEUED ---lease---> IN_FLIGHT ---finish---> DONE, FAILED, REFUSED
-               ^                    |   |
+               ^                    |   |               | its next visit is due: QUEUED
                |                    |   +---finish---> WAITING (for another try) ---due---> QUEUED
                +--expiry or crash---+
                                     +---third crash on it---> QUARANTINED
@@ -14,8 +14,8 @@ asked again after its delay, while the page still waits to be stored.
 
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. What is
 where: front.py which host gets a place, back.py its URLs, politeness.py when, priority.py how much a URL is worth,
-leases.py what is out, due.py what waits, budgets.py and patterns.py how many pages are enough, seen.py what is known,
-steps.py what an outcome means, change.py how it gets to the disk.
+leases.py what is out, due.py what waits, again.py what is visited again, budgets.py and patterns.py how many pages
+are enough, seen.py what is known, steps.py what an outcome means, change.py how it gets to the disk.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from itertools import islice
 import msgspec
 
 from gossamer.clock import Clock
+from gossamer.frontier.again import Again
 from gossamer.frontier.back import Back, Entry
 from gossamer.frontier.budgets import Budgets
 from gossamer.frontier.change import Change
@@ -41,7 +42,7 @@ from gossamer.frontier.politeness import ended_at, failures_after, next_delay
 from gossamer.frontier.recorder import Recorder
 from gossamer.frontier.recovery import recover
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.steps import Step, after, next_step
+from gossamer.frontier.steps import after, next_step
 from gossamer.frontier.store import BATCH_MAX
 from gossamer.frontier.tables import (
     Totals,
@@ -50,7 +51,7 @@ from gossamer.frontier.tables import (
     host_key,
     url_key,
 )
-from gossamer.interfaces import Filter, Store
+from gossamer.interfaces import Filter, Planner, Store
 from gossamer.records import (
     SITEMAP,
     Claim,
@@ -59,7 +60,6 @@ from gossamer.records import (
     Known,
     Lease,
     Link,
-    Moved,
     Outcome,
     Place,
     Postponed,
@@ -75,6 +75,7 @@ from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSetting
 
 ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
 REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
+OF_NEW_PAGES = frozenset({Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.TRAP_HOST})  # not of a page that we have
 PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
 
 
@@ -88,8 +89,12 @@ class Frontier:
         politeness: PolitenessSettings,
         traps: TrapsSettings | None = None,
         is_home: Callable[[str], bool] = lambda host: True,
+        planner: Planner | None = None,
+        revisit_share: float = 0.0,
     ) -> None:
-        """`is_home`: whether a person asked for a host; where nothing is said, for all of them."""
+        """`is_home`: whether a person asked for a host; where nothing is said, for all of them.
+
+        Without a `planner` pages are worth the same, and none is visited again."""
         traps = traps or TrapsSettings()
         self._store = store
         self._clock = clock
@@ -100,12 +105,26 @@ class Frontier:
         if self._meta.levels is None:
             self._meta.levels = self._ledger.levels()
         self._front = Front(store, self._ledger, limits, clock.random, self._meta.levels)
-        self._budgets = Budgets(self._front, limits, traps.host_pages, is_home)
+        self._planner = planner
+        if planner is not None:
+            if (plans := self._ledger.plans()) is not None:
+                planner.load(plans)
+            self._front.authority = lambda host: planner.standing(host.earned)
+        self._budgets = Budgets(self._front, limits, traps.host_pages, is_home, planner)
         self._patterns = Patterns(store, traps, self._front.active)
         self._leases = Leases()
         self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
+        self._again = Again(store, self._ledger, self._meta, revisit_share)
         self._intake = Intake(
-            door, self._seen, self._ledger, self._leases, self._front, self._patterns, self._meta.totals
+            door,
+            self._seen,
+            self._ledger,
+            self._leases,
+            self._front,
+            self._patterns,
+            self._meta.totals,
+            self._again,
+            planner,
         )
         self._recorder = Recorder(store.folder / "processing")
         self._due = Due(store, self._ledger, self._front, self._meta)
@@ -161,14 +180,24 @@ class Frontier:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is queued, in flight or waiting: only a new link can bring work."""
-        return self.totals.queued == 0 and self.totals.waiting == 0
+        """Nothing that was never fetched is queued, in flight or waiting: only a new link can bring some."""
+        return self.totals.queued == self.totals.revisits and self.totals.waiting == 0
+
+    def save_plans(self) -> None:
+        """What the planner decided with other partitions is durable before they hear of it."""
+        change = self._change()
+        change.is_dirty = True
+        change.write(sync=True)
+
+    def overdue(self) -> int:
+        """Pages that should have been visited again by now."""
+        return self._again.overdue(self._clock.now())
 
     def next_at(self, *, only_booked: bool = False) -> float | None:
         """When there may be something to lease; None: not before something is added or answered."""
         if only_booked:
             return min((back.host.ready_at for back in self._front.booked()), default=None)
-        moments = (self._front.turns.next_at(), self._due.next_at, self._leases.next_expiry())
+        moments = (self._front.turns.next_at(), self._due.next_at, self._again.next_at, self._leases.next_expiry())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def state(self, url: Url) -> Known | None:
@@ -189,7 +218,9 @@ class Frontier:
 
     def _change(self) -> Change:
         now = self._clock.now()
-        return Change(self._store, self._front, self._seen, self._leases, self._meta, self._limits, now)
+        return Change(
+            self._store, self._front, self._seen, self._leases, self._meta, self._limits, now, self._planner
+        )
 
     # ---- add ---------------------------------------------------------------------------------------------
 
@@ -212,6 +243,7 @@ class Frontier:
         self._seen.remake_some()
         self._expire(now)
         self._due.wake(change)
+        self._again.wake(change)
         self._fill_places(change)
         for back in self._front.booked():
             if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
@@ -255,9 +287,9 @@ class Frontier:
             known = self._ledger.known(entry[1])
             assert known is not None, f"queued but unknown: {entry}"
             refused = refused or self._trap(back, known)
-            if refused is None:
+            if refused is None or (known.history is not None and refused.reason in OF_NEW_PAGES):
                 return entry
-            change.dequeue(entry[0], change.host(entry[1], back.host.name))
+            change.dequeue(entry[0], change.host(entry[1], back.host.name), known)
             change.refuse(entry[1], known, refused.reason, refused.detail)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
@@ -265,7 +297,7 @@ class Frontier:
         return None
 
     def _trap(self, back: Back, known: Known) -> Refused | None:
-        if known.depth == 0 or self._front.policies.of(back.host).trusted:
+        if known.depth == 0 or known.history is not None or self._front.policies.of(back.host).trusted:
             return None  # somebody asked for it
         detail = self._patterns.refusal(back.key, known.url)
         return Refused(Reason.TRAP_PATTERN, detail) if detail else None
@@ -282,7 +314,9 @@ class Frontier:
             rel = SITEMAP if known.is_sitemap else ""
             worth = (known.context / 100, known.max_depth, known.priority)
             link = Link(known.url, "", rel, known.source, known.depth, known.chain, None, "", *worth)
-            lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
+            credit = self._planner.to_give(known, back.host) if self._planner is not None else 0
+            copy = (known.validators, known.content_hash, credit)
+            lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], *copy)
             together.append(Held(lease, entry, known, turn))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]
@@ -423,41 +457,26 @@ class Frontier:
         self._front.active[key[:8]].out -= 1
         step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
         known = after(held.known, outcome.lease.attempt, step, outcome, place)
-        change.dequeue(held.entry[0], host)
-        change.put_known(key, known)
-        self._count(change, host, step, outcome)
+        change.dequeue(held.entry[0], host, held.known)
+        is_first = held.known.history is None
+        change.count(host, step, outcome, is_first=is_first)
+        if is_first and isinstance(result, Fetched):
+            self._again.earn()
         if outcome.page is not None and not held.known.content_hash:  # else it is another visit
             self._patterns.count(key[:8], outcome)
-        if step.state is State.WAITING:
-            assert step.due_at is not None
-            self._due.put(change.batch, step.due_at, key)
-            self.totals.waiting += 1
-        elif step.to_the_end:
+        if step.to_the_end:
             change.enqueue(key, known)
-
-    def _count(self, change: Change, host: Host, step: Step, outcome: Outcome) -> None:
-        totals = self.totals
-        match outcome.result:
-            case Fetched(body=body):
-                totals.pages += 1
-                host.pages += 1
-                if self._limits.site_pages_max or self._front.policies.sites:
-                    change.site(host.site).pages += 1
-                totals.bytes += len(body)
-                host.body_bytes += len(body)
-                if not outcome.verdict.is_original:
-                    totals.duplicates += 1
-                    totals.bytes_saved += len(body)
-            case Moved():
-                totals.moved += 1
-        if step.reason is not None:
-            host.errors += 1
-            host.last_error = step.reason
-        if step.state in (State.FAILED, State.REFUSED):
-            assert step.reason is not None
-            totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
-            totals.failed += step.state is State.FAILED
-            totals.refused += step.state is State.REFUSED
+            return
+        if self._planner is not None and step.state is not State.WAITING:
+            known = self._planner.finished(held.known, known, host, outcome, change.now)
+        change.put_known(key, known)
+        if known.due_at is None:
+            return
+        if step.state is State.WAITING and is_first:
+            self._due.put(change.batch, known.due_at, key)
+            self.totals.waiting += 1
+        else:
+            self._again.put(change.batch, known.due_at, key)
 
     # ---- quarantine --------------------------------------------------------------------------------------
 
@@ -473,7 +492,6 @@ class Frontier:
             change.refuse(key, known, Reason.KILLS_WORKER, known.detail)
         else:
             known = msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail="", kills=0)
-            change.put_known(key, known)
             change.enqueue(key, known)
         change.write(sync=True)
         return True

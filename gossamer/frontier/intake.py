@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from gossamer.frontier.again import Again
 from gossamer.frontier.change import Change
 from gossamer.frontier.front import Front
 from gossamer.frontier.leases import Leases
@@ -18,7 +19,7 @@ from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.seen import Seen
 from gossamer.frontier.tables import Totals, host_key, url_hash
-from gossamer.interfaces import Filter
+from gossamer.interfaces import Filter, Planner
 from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
 
@@ -59,6 +60,8 @@ class Intake:
         front: Front,
         patterns: Patterns,
         totals: Totals,
+        again: Again,
+        planner: Planner | None,
     ) -> None:
         self._door = door
         self._seen = seen
@@ -67,6 +70,8 @@ class Intake:
         self._front = front
         self._patterns = patterns
         self._totals = totals
+        self._again = again
+        self._planner = planner
         self._source: Url = ""
         self._source_site = ""
 
@@ -74,6 +79,7 @@ class Intake:
         """How many of the links brought something new. The store is asked once for all of them."""
         candidates = []
         asked: list[bytes] = []
+        planner = self._planner
         origin, host, of_host, has_spent = "?", "", b"", False
         for link in links:
             url = link.url
@@ -82,9 +88,13 @@ class Intake:
                 of_host = host_key(host)
                 has_spent = self._has_spent(of_host)
             if link.source is not None and not link.chain and not link.source.startswith(origin):
-                self._count_in_link(change, link.source, host)
-            if self._seen.is_hot(url, link.depth):
-                continue
+                self._count_in_link(change, link.source, host, link.worth)
+            if self._seen.is_hot(url, link.depth) and link.lastmod is None:
+                if not link.worth or planner is None or not planner.promise(url, link.worth):
+                    continue
+                is_promised = True  # and it has doubled: worth a look
+            else:
+                is_promised = False
             reason = self._door(link)
             if reason in TRAPS and is_trusted(self._front.policies, host):
                 reason = None
@@ -100,11 +110,16 @@ class Intake:
                 asked.append(key)
             if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
-            candidates.append((key, link, host, reason))
+            candidates.append((key, link, host, reason, is_promised))
         found = self._ledger.known_among(asked)
         new = 0
-        for key, link, host, reason in candidates:
-            new += self._take(change, key, link, host, reason, change.known.get(key) or found.get(key))
+        for key, link, host, reason, is_promised in candidates:
+            known = change.known.get(key) or found.get(key)
+            new += self._take(change, key, link, host, reason, known)
+            if known is not None and planner is not None and (link.worth or link.lastmod):
+                if not is_promised:
+                    planner.promise(link.url, link.worth)
+                self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host)
         return new
 
     def _take(
@@ -127,20 +142,41 @@ class Intake:
             found_at=change.now,
             context=round(link.context * 100),
             is_sitemap=link.rel == SITEMAP,
+            credit=self._credit(link),
             max_depth=link.max_depth,
             priority=link.priority,
         )
         if known is None:
-            change.put_new(key, fresh)
+            change.is_new(key)
         else:
             self._lift(known)
-            change.put_known(key, fresh)
+            fresh = again(known, fresh)
         if reason is not None:
             # Recorded and not only counted: the same URL may turn up nearer to a seed, and `why` has to know.
             change.refuse(key, fresh, reason)
         else:
             change.enqueue(key, fresh, host)
         return known is None or reason is None
+
+    def _credit(self, link: Link) -> int:
+        """What a new page starts with."""
+        if self._planner is None:
+            return 0
+        return self._planner.mint() if link.source is None else self._planner.advance(link.worth)
+
+    def _reconsider(
+        self, change: Change, planner: Planner, key: bytes, known: Known, lastmod: str | None, host: str
+    ) -> None:
+        """A page that is known was linked to once more, or its sitemap says when it changed."""
+        if known.state is State.QUEUED and key not in self._leases:
+            if (raised := planner.raised(known)) is not None:
+                change.raise_up(key, raised, host)
+        elif lastmod is not None and known.state is State.DONE and known.due_at is not None:
+            called = planner.called(known, change.host(key, host), lastmod, change.now)
+            if called is not None and called.due_at is not None:
+                self._again.remove(change.batch, known.due_at, key)
+                self._again.put(change.batch, called.due_at, key)
+                change.put_known(key, called)
 
     def _has_spent(self, key: bytes) -> bool:
         """Looked at for hosts being crawled now: a trap's links come from itself. Others are told at their turn."""
@@ -158,12 +194,24 @@ class Intake:
         self._totals.refused -= 1
         self._totals.reasons[known.reason] -= 1
 
-    def _count_in_link(self, change: Change, source: Url, host: str) -> None:
+    def _count_in_link(self, change: Change, source: Url, host: str, worth: int) -> None:
         """A link from another site is evidence for the host, whether its URL is new or not."""
         if source != self._source:  # the links of a page come one after the other
             self._source, self._source_site = source, site_of(host_of(source))
         if site_of(host) != self._source_site and self._front.host(host_key(host)) is not None:
-            change.host(host_key(host), host).in_links += 1
+            linked = change.host(host_key(host), host)
+            linked.in_links += 1
+            linked.earned += worth
+
+
+def again(known: Known, fresh: Known) -> Known:
+    """A URL that was refused and may come now; what an earlier visit left of it is kept."""
+    if known.history is None:
+        return fresh
+    depth, credit = min(known.depth, fresh.depth), fresh.credit
+    return msgspec.structs.replace(
+        known, state=State.QUEUED, reason=None, detail="", depth=depth, credit=credit, attempts=0
+    )
 
 
 def come_nearer(known: Known, link: Link) -> Known:

@@ -36,6 +36,10 @@ class Ledger:
         value = self._store.get("meta", b"meta")
         return decode_meta(value) if value is not None else Meta()
 
+    def plans(self) -> bytes | None:
+        """What the planner of the partition knows."""
+        return self._store.get("meta", b"plans")
+
     def levels(self) -> dict[int, int]:
         """How many hosts stand at each level of the front: for states that have not counted them."""
         return dict(Counter(level_of(key) for key, _ in self._store.scan("front")))

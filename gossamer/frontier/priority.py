@@ -1,9 +1,11 @@
 """Priority: what is worth fetching next, as a number in [0, 1] that can be taken apart and explained.
 
-    0.4 x authority of the host    links to it from other sites, on a logarithmic scale
-    0.3 x need of freshness        1 for a page that was never fetched
-    0.3 x context of the link      1 for a seed, less the farther away from one, and less for a link that is
-                                   worth little by where it stands and what it says (process/context.py)
+    0.4 x authority of the host    the credit that links from other sites gave it (schedule/importance.py), or their
+                                   number where nobody counts credit, on a logarithmic scale
+    0.3 x need of freshness        1 for a page that was never fetched, otherwise the chance that it has changed
+    0.3 x context of its links     half of it by the one that led here first: 1 for a seed, less the farther away from
+                                   one, and less for a link that is worth little by where it stands and what it says
+                                   (process/context.py); half by the credit that all of them gave it
 
 and 0.01 more for each day of waiting, so that nothing waits for ever. All that waits gains at the same pace, so the
 order of two URLs never changes while they wait: instead of raising scores on disk every day, a *rank* is written
@@ -61,17 +63,33 @@ def priority(
     weights: FrontierSettings,
     fixed: float | None = None,
     own: float | None = None,
+    standing: float | None = None,
+    need: float = 1.0,
 ) -> Priority:
-    """The score of a URL now; `fixed` is what a policy says instead of the host's authority, `own` as in `rank`."""
-    parts = (authority(host) if fixed is None else fixed, 1.0, context(depth, link))
+    """The score of a URL now; `fixed` is what is known better than the host's authority, the others as in `rank`."""
+    parts = (authority(host) if fixed is None else fixed, need, with_credit(context(depth, link), standing))
     waiting = weights.waiting_a_day * waited_s / DAY_S
-    of_url = weights.freshness_weight + weights.context_weight * parts[2] if own is None else own
+    of_url = weights.freshness_weight * need + weights.context_weight * parts[2] if own is None else own
     return Priority(*parts, waiting, min(1.0, weights.authority_weight * parts[0] + of_url + waiting))
 
 
-def rank(depth: int, link: int, now: float, weights: FrontierSettings, own: float | None = None) -> int:
-    """The place of a URL in its host's queue: lower is better. `own`: the score that a seed was given."""
-    score = weights.freshness_weight + weights.context_weight * context(depth, link) if own is None else own
+def with_credit(context: float, standing: float | None) -> float:
+    return context if standing is None else (context + standing) / 2
+
+
+def rank(
+    depth: int,
+    link: int,
+    now: float,
+    weights: FrontierSettings,
+    own: float | None = None,
+    standing: float | None = None,
+    need: float = 1.0,
+) -> int:
+    """The place of a URL in its host's queue: lower is better. `own`: the score that a seed was given; `standing`:
+    what its credit makes it, None where nobody counts; `need`: of a new copy, in [0, 1]."""
+    of_links = with_credit(context(depth, link), standing)
+    score = weights.freshness_weight * need + weights.context_weight * of_links if own is None else own
     points = (1.0 - score) + weights.waiting_a_day * (now - EPOCH) / DAY_S
     return max(0, int(points * RANKS_A_POINT))
 

@@ -47,7 +47,7 @@ def _hold_to_account(change: Change, key: bytes, known: Known, entry: bytes, kil
     if known.kills < kills_max:
         change.put_known(key, known)
         return
-    change.dequeue(entry, change.host(key, host_of(known.url)))
+    change.dequeue(entry, change.host(key, host_of(known.url)), known)
     story = f"{known.kills} workers died while they processed it"
     change.quarantine(
         key, msgspec.structs.replace(known, state=State.QUARANTINED, reason=Reason.KILLS_WORKER, detail=story)

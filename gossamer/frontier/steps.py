@@ -79,9 +79,9 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
     body_bytes, validators, verdict, place = known.body_bytes, known.validators, known.verdict, place or known.place
     if isinstance(result, Fetched):
         verdict = outcome.verdict
-        if result.is_not_modified:
+        if verdict.kind == "unchanged":
             place = known.place or place  # where the content is, and not the word that it is still good
-        else:
+        if not result.is_not_modified:
             body_bytes, validators = len(result.body), validators_of(result.exchange)
     return Known(  # by position: naming them all takes a microsecond more, at every page
         known.url,
@@ -94,6 +94,9 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         known.found_at,
         known.context,
         known.is_sitemap,
+        known.credit,
+        0,
+        0,
         attempt,
         known.kills,
         step.due_at,
@@ -114,6 +117,8 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         page.noarchive if page else known.noarchive,
         known.max_depth,
         known.priority,
+        known.history,
+        known.earned,
     )
 
 

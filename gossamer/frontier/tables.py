@@ -8,10 +8,12 @@
     leases      turn                     -> LeaseNote    URLs handed out together, until the last of them is finished
                 host key and zeros       -> nothing      a turn given away for something else than a page
     due         moment in ms, key        -> nothing      URLs that wait for another try, and hosts that rest
+    again       moment in ms, URL key    -> nothing      pages that are to be visited again
     quarantine  URL key                  -> nothing      URLs that killed their workers
     robots      origin                   -> RobotsCopy
     patterns    host key                 -> {pattern: Pattern}   how many of its pages were alike, see patterns.py
     meta        "meta"                   -> Meta         counters, last turn, end of the archive, last claims
+                "plans"                  -> Books        credit and census of the partition, see schedule/planner.py
 
 A URL key is its host's key (8 bytes) and a hash of the URL (12 bytes), so that one host's URLs lie together: the
 links of a page mostly stay on its host, and looking them up touches few blocks. Numbers are big-endian, so that
@@ -30,7 +32,10 @@ import msgspec
 from gossamer.records import Claim, Host, Known, Place, RobotsCopy, Url
 from gossamer.url.site import host_of
 
-TABLES = ("urls", "queue", "hosts", "sites", "front", "leases", "due", "quarantine", "robots", "patterns", "meta")
+TABLES = (
+    *("urls", "queue", "hosts", "sites", "front", "leases", "due", "again", "quarantine", "robots", "patterns"),
+    "meta",
+)
 
 HOST_KEY_BYTES = 8
 URL_KEY_BYTES = 20
@@ -65,6 +70,9 @@ class Totals(msgspec.Struct):
     bytes: int = 0
     hosts: int = 0
     bytes_saved: int = 0  # of duplicates: received, and not stored again
+    again: int = 0  # pages that wait for their next visit
+    revisits: int = 0  # of those queued, pages that were fetched before
+    visits: int = 0  # of pages that were fetched before: they are not counted as pages again
     reasons: dict[str, int] = {}  # refusals and failures of accepted URLs
     turned_away: dict[str, int] = {}  # links that the door did not let in
 
@@ -88,12 +96,11 @@ decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
 decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
-def encode_new(known: Known) -> bytes:
-    """A URL that was never asked for: half of its fields are empty, and an array may end early.
-
-    Only what a seed says of itself stands at the very end, because it came into the records last."""
-    if known.max_depth is not None or known.priority is not None:
-        return encode(known)
+def encode_queued(known: Known, rank: int, turn: int) -> bytes:
+    """A URL with its place in its queue. Of one that was never asked for half of the fields are empty, and an array
+    may end early; only what a seed says of itself stands near the very end, because it came into the records late."""
+    if known.attempts or known.fetched_at is not None or known.max_depth is not None or known.priority is not None:
+        return encode(msgspec.structs.replace(known, rank=rank, turn=turn))
     return encode(
         (
             known.url,
@@ -106,6 +113,9 @@ def encode_new(known: Known) -> bytes:
             known.found_at,
             known.context,
             known.is_sitemap,
+            known.credit,
+            rank,
+            turn,
         )
     )
 

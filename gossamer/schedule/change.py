@@ -20,26 +20,10 @@ from hashlib import blake2b
 
 import msgspec
 
+from gossamer.records import History
+
 VISITS_MAX = 64  # the rate is then known to about 20 %, which costs next to no freshness (docs/freshness.md)
 DATE_SHARE_MIN = 0.01  # of the interval: a date so near to now is the server's clock, or might as well be
-
-
-class History(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Whole seconds, and logarithms in thousandths: short to store, and the same on every machine."""
-
-    visited_at: int = 0  # the last that could see a change; 0: never
-    visits: int = 0  # that were compared with one before
-    changes: int = 0  # seen by them, of which nobody knows when they happened
-    dated: int = 0  # changes whose moment is known
-    quiet_s: int = 0  # time in which nothing changed
-    log_sum: int = 0  # of the intervals that ended with one of `changes`
-    log_squares: int = 0
-    changed_at: int = 0  # the last change, as far as known
-    look: int = 0  # of the page when it changed last
-    pace: int = 0  # hundredths of the logarithm of its rate, as its host counts it (rate.Pace); 0: not counted
-    cell: int = -1  # where the census counts it (recrawl.py); -1: not counted
-    said: int = 0  # by a sitemap since the visit: 0 nothing, 1 that it is as it was, 2 that it changed
-    gone: int = 0  # visits in a row that found nothing there
 
 
 NEVER = History()

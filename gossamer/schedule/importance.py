@@ -7,13 +7,14 @@ it, and they of them. A trap gets links from itself alone, so that it only ever 
 
     a seed comes      a new unit: a little of it for the seed, the rest for Lambda
     a link comes      Lambda gives its page what the link is worth, if the page is still to be visited
-    a page is done    all that it held goes to Lambda; what its links to other partitions are worth, Lambda pays there
+    a page is done    all that it held goes to Lambda
 
 So every step moves credit between one page and the Lambda of its own partition, in one atomic batch. That is what
 makes it safe. Links are sent before their page is finished and may come twice after a crash: then Lambda pays twice,
-is the poorer for it, and no credit was made. What one partition pays another travels as a *total since the
-beginning*: the receiver takes what is new in it. A total that is lost, late, or told twice changes nothing. No
-message has to be kept.
+is the poorer for it, and no credit was made. Where links lead from one partition to another, one Lambda pays and the
+other is paid; every few seconds those that have more than the mean give of it to those that have less (`level`). That
+travels as a *total since the beginning*: the receiver takes what is new in it. A total that is lost, late, or told
+twice changes nothing. No message has to be kept. Paying for each link that crosses was tried, and came to the same.
 
 A link to another site weighs `CROSS` times as much as one within its site: it is evidence, the others only spread
 what the site has. Lambda gives a page that is fetched the even share that is every page's due, but only to so many
@@ -84,13 +85,9 @@ def worths(credit: int, crosses: Sequence[bool]) -> list[int]:
     return [CROSS * part if cross else part for cross in crosses]
 
 
-def finished(treasury: Treasury, cash: int, owed: Mapping[int, int]) -> None:
-    """A page is done: its credit goes to Lambda. `owed`: what its links into other partitions were worth."""
-    treasury.cash += cash
-    for partition, amount in owed.items():
-        paid = min(amount, treasury.cash)
-        treasury.cash -= paid
-        treasury.given[partition] = treasury.given.get(partition, 0) + paid
+def finished(treasury: Treasury, credit: int) -> None:
+    """A page is done, or will never be asked for: its credit goes to Lambda."""
+    treasury.cash += credit
 
 
 def told(treasury: Treasury, source: int, total: int) -> None:
@@ -101,16 +98,20 @@ def told(treasury: Treasury, source: int, total: int) -> None:
         treasury.taken[source] = total
 
 
-def level(treasury: Treasury, cashes: Mapping[int, int]) -> None:
+def level(treasury: Treasury, own: int, cashes: Mapping[int, int]) -> None:
     """Who has more than the mean gives half of that to those who have less: else the poor could not advance anything.
 
-    `cashes`: what each partition said it has. It may be of a moment ago: what is given is ours, and it is counted."""
+    `own`: the partition's number; `cashes`: what each partition said it has. It may be of a moment ago: what is given
+    is ours, and it is counted."""
     mean = sum(cashes.values()) // len(cashes)
     surplus = (treasury.cash - mean) // 2
-    needs = {partition: mean - cash for partition, cash in cashes.items() if cash < mean}
+    needs = {partition: mean - cash for partition, cash in cashes.items() if cash < mean and partition != own}
     if surplus > 0 and needs:
         needed = sum(needs.values())
-        finished(treasury, 0, {partition: surplus * need // needed for partition, need in needs.items()})
+        for partition, need in needs.items():
+            amount = surplus * need // needed
+            treasury.cash -= amount
+            treasury.given[partition] = treasury.given.get(partition, 0) + amount
 
 
 def on_the_way(treasuries: Mapping[int, Treasury]) -> int:

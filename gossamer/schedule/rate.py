@@ -25,9 +25,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from gossamer.schedule.change import History
+from gossamer.records import History, Pace
 
 PRIOR_CHANGES = 0.5  # how much the host's other pages count; measured, docs/freshness.md
 PRIOR_RATE = 1 / (30 * 86_400.0)  # before anything is known: once a month
@@ -45,13 +43,6 @@ class Belief(NamedTuple):
     @property
     def rate(self) -> float:
         return self.changes / self.time_s
-
-
-class Pace(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The rates of a host's pages, or of all: their number and the sum of their logarithms, in hundredths."""
-
-    pages: int = 0
-    log_sum: int = 0
 
 
 NO_PACE = Pace()
@@ -129,9 +120,9 @@ def moved(pace: Pace, before: int, after: int) -> Pace:
     return Pace(pace.pages + bool(after) - bool(before), pace.log_sum + after - before)
 
 
-def prior_rate(host: Pace, everywhere: Pace = NO_PACE) -> float:
-    """The middle rate of a host's pages, in so far as there are any; else of all pages; else once a month."""
-    return math.exp(_mean(host, _mean(everywhere, math.log(PRIOR_RATE))))
+def prior_rate(host: Pace, everywhere: Pace = NO_PACE, first_guess: float = PRIOR_RATE) -> float:
+    """The middle rate of a host's pages, in so far as there are any; else of all pages; else a guess."""
+    return math.exp(_mean(host, _mean(everywhere, math.log(first_guess))))
 
 
 def _mean(pace: Pace, otherwise: float) -> float:

@@ -170,14 +170,14 @@ def multiplier_for(census: Census, budget_per_s: float, bounds: Bounds = USUAL, 
     return math.exp(at)
 
 
-def adapt(share: float, wanted: float, budget: float) -> float:
+def adapt(share: float, wanted: float, budget: float, periods: float = 1.0) -> float:
     """What the budget is multiplied by when the multiplier is sought: a slow hand on the tiller.
 
     The census knows what pages want. It does not know of hosts that cannot be asked so often, or of visits that
     sitemaps call for. `wanted` is what came due in a period, whether it was had or not, and a tenth of what is
     overdue in all; a twentieth of the difference is made up for in each. Visits made would be no measure: they stop
-    at the budget."""
-    return float(max(0.5, min(1.5, share * (budget / max(wanted, budget / 4)) ** 0.05)))
+    at the budget. A period is a quarter of a day; `periods` may be a part of one."""
+    return float(max(0.5, min(1.5, share * (budget / max(wanted, budget / 4)) ** (0.05 * periods))))
 
 
 def estimated_freshness(census: Census, multiplier: float, bounds: Bounds = USUAL) -> float:

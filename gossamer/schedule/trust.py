@@ -14,20 +14,11 @@ from __future__ import annotations
 
 import msgspec
 
+from gossamer.records import Trust
+
 COUNT_MAX = 1000
 DATES_SHARE_MIN = 0.8  # of dates that were right: with nothing known it is a half, after three right ones it is this
 ODDS_MAX = 30.0  # nobody is believed more than that
-
-
-class Trust(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Of one host. Some 10 bytes."""
-
-    dates_right: int = 0
-    dates_wrong: int = 0
-    called_changed: int = 0  # the sitemap said that a page changed, and it had
-    called_same: int = 0
-    silent_changed: int = 0  # it did not say so, and it had all the same
-    silent_same: int = 0
 
 
 UNKNOWN = Trust()

@@ -6,7 +6,8 @@ import math
 
 import msgspec
 
-from gossamer.schedule.change import NEVER, VISITS_MAX, History, gone, is_change, look_of, seen
+from gossamer.records import History
+from gossamer.schedule.change import NEVER, VISITS_MAX, gone, is_change, look_of, seen
 
 HOUR_S = 3600
 NOON = 1_700_000_000

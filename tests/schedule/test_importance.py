@@ -60,11 +60,7 @@ class Web:
             self.cash[target] = self.cash.get(target, 0) + advance(there, worth)
         if crash == "before finish":
             return
-        owed: dict[int, int] = {}
-        for target, worth in zip(targets, amounts, strict=True):
-            if self.owner(target) != self.owner(page):
-                owed[self.owner(target)] = owed.get(self.owner(target), 0) + worth
-        finished(here, self.cash[page], owed)
+        finished(here, self.cash[page])
         self.cash[page] = 0
 
     def tell(self, source: int, receiver: int) -> None:
@@ -108,7 +104,7 @@ def test_credit_is_conserved_through_crashes_and_repeated_messages(
                 web.tell(source, receiver)
                 web.tell(source, receiver)
             case ("level", int(number)):
-                level(web.treasuries[number], {each: one.cash for each, one in web.treasuries.items()})
+                level(web.treasuries[number], number, {each: one.cash for each, one in web.treasuries.items()})
             case ("late", int(source), int(receiver)) if (source, receiver) in old:
                 told(web.treasuries[receiver], source, old[source, receiver])
         assert web.total == web.minted
@@ -139,12 +135,12 @@ def test_a_traps_share_of_credit_falls_with_every_cycle() -> None:
             amounts = worths(honest[page] + grant(even, 10, 90), [link[0] != page[0] for link in links])
             for link, worth in zip(links, amounts, strict=True):
                 honest[link] += advance(treasury, worth)
-            finished(treasury, honest[page], {})
+            finished(treasury, honest[page])
             honest[page] = 0
         for _ in range(len(trap)):
             cash, fetched = trap.pop(0), fetched + 1
             trap += [advance(treasury, worth) for worth in worths(cash + grant(even, fetched, 0), [False] * 2)]
-            finished(treasury, cash, {})
+            finished(treasury, cash)
         shares.append(sum(trap) / treasury.minted)
         assert total({0: treasury}, [*honest.values(), *trap]) == treasury.minted
     assert all(later < earlier for earlier, later in pairwise(shares))
@@ -172,7 +168,7 @@ def test_the_rich_give_to_the_poor() -> None:
     for _ in range(20):
         cashes = {number: each.cash for number, each in treasuries.items()}
         for number, treasury in treasuries.items():
-            level(treasury, cashes)
+            level(treasury, number, cashes)
             for other, receiver in treasuries.items():
                 told(receiver, number, treasury.given.get(other, 0))
         assert total(treasuries, []) == 900

@@ -7,8 +7,9 @@ import random
 
 import pytest
 
-from gossamer.schedule.change import NEVER, History, seen
-from gossamer.schedule.rate import PRIOR_RATE, Pace, belief, likeliest, moved, pace_of, prior_rate, regular
+from gossamer.records import History, Pace
+from gossamer.schedule.change import NEVER, seen
+from gossamer.schedule.rate import PRIOR_RATE, belief, likeliest, moved, pace_of, prior_rate, regular
 
 DAY_S = 86_400.0
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from gossamer.schedule.trust import COUNT_MAX, UNKNOWN, Trust, after_visit, dates_are_trusted, odds_of_call
+from gossamer.records import Trust
+from gossamer.schedule.trust import COUNT_MAX, UNKNOWN, after_visit, dates_are_trusted, odds_of_call
 
 
 def test_dates_are_trusted_after_three_that_were_right() -> None:

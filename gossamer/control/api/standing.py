@@ -21,6 +21,7 @@ from gossamer.control.api.hosts import share
 from gossamer.control.api.line import state_of
 from gossamer.control.api.route import Query
 from gossamer.control.api.views import View
+from gossamer.control.recrawl import recrawl_facts
 from gossamer.control.report import bytes_in
 from gossamer.control.words import EXPLAINED, moment
 from gossamer.frontier.priority import by_tenth
@@ -56,7 +57,7 @@ def status_of(
 ) -> shapes.Status:
     crawl, frontier = desk.tree.crawl, desk.tree.frontier
     at = desk.clock.now()
-    is_complete = totals.queued == 0 and totals.waiting == 0
+    is_complete = totals.queued == totals.revisits and totals.waiting == 0
     lately = now.pages_per_s + now.errors_per_s if now else 0.0
     return shapes.Status(
         at=moment(at) or "",
@@ -99,6 +100,7 @@ def status_of(
         memory_bytes=now.memory_bytes if now else None,
         disk=disk,
         workers=[worker_shape(worker) for worker in now.workers] if now else [],
+        recrawl=shapes.Recrawl(**recrawl_facts(now.course if now else desk.folder.course(), totals)),
     )
 
 
