@@ -25,7 +25,7 @@ from gossamer.archive.shelf import ArchiveDamaged
 from gossamer.bench import verbs as bench_verbs
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError
-from gossamer.control import compact, export, keys, serve
+from gossamer.control import compact, export, keys, rank, serve
 from gossamer.control.verb import UsageError, add_verb
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.policy import NONE
@@ -318,6 +318,7 @@ def parser() -> argparse.ArgumentParser:
     _web_verb(verbs)
     compact.add_verbs(verbs)
     export.add_verbs(verbs)
+    rank.add_verbs(verbs)
     serve.add_verbs(verbs)
     keys.add_verbs(verbs)
     bench_verbs.add_verbs(verbs)

@@ -8,6 +8,7 @@ fingerprints/     content seen so far (RocksDB)
 archive/          WARC files
 history.jsonl     how the crawl went, a line a minute
 course.json       what visiting pages again costs, and what for
+ranks             PageRank of pages and hosts, where `gossamer rank` was run (schedule/ranks.py)
 crawl.lock        locked while a crawl runs in here; says which process that is, and where it listens
 """
 

@@ -26,7 +26,7 @@ from isal import isal_zlib
 from gossamer.archive.reader import damaged, members, unpacked
 from gossamer.archive.series import VISITS, SeriesArchive, series_on
 from gossamer.archive.shelf import Shelf
-from gossamer.archive.warc import GZIP, LEVEL, PAGES_AT_ONCE, WarcArchive, others, response_head, uri_text
+from gossamer.archive.warc import GZIP, LEVEL, PAGES_AT_ONCE, WarcArchive, links_of, others, response_head, uri_text
 from gossamer.interfaces import Archive
 from gossamer.records import Body, Fetched, Moved, Outcome, Place, Url
 from gossamer.settings import ArchiveSettings
@@ -141,7 +141,7 @@ def entry_of(outcome: Outcome, result: Fetched | Moved) -> Entry:
         round((exchange.ended_at - exchange.started_at) * 1000),
         [
             LinkEntry(uri_text(out.url), whole(out.anchor), whole(out.rel), out.lastmod, out.position)
-            for out in (page.links if page and has_links else ())
+            for out in (links_of(page) if has_links else ())
         ],
     )
 

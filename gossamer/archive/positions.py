@@ -63,10 +63,11 @@ def note(crawl: Path, target: str, export: Export | None) -> None:
 
 @contextmanager
 def locked(crawl: Path) -> Iterator[None]:
-    """Nobody else exports from this crawl meanwhile, or compacts it. However we end, the lock is let go."""
+    """Nobody else exports from this crawl meanwhile, ranks or compacts it. However we end, the lock is let go."""
     with (crawl / LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ExportsFault(f"{crawl} is being exported or compacted by another process: wait for it") from None
+            busy = f"{crawl} is being exported, ranked or compacted by another process: wait for it"
+            raise ExportsFault(busy) from None
         yield

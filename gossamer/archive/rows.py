@@ -42,7 +42,7 @@ PAGES = columns(
     "content_mime_type:word content_mime_detected:word content_charset:word content_languages:word "
     "content_truncated:word warc_filename:word warc_record_offset:int64 warc_record_length:int64 crawl:word "
     "subset:word is_latest:bool verdict:word same_as:text distance:int16 title:text simhash:text depth:int32 "
-    "source:text ip_address:word body_bytes:int64 out_links:int32 noindex:bool noarchive:bool"
+    "source:text ip_address:word body_bytes:int64 out_links:int32 noindex:bool noarchive:bool pagerank:double"
 )
 TEXT = Column("text", "text")  # one more of PAGES, where it is asked for
 LINKS = columns(
@@ -51,11 +51,11 @@ LINKS = columns(
 )
 HOSTS = columns(
     "host:text site:text pages:int64 requests:int64 errors:int64 last_error:text bytes:int64 "
-    "queued:int64 in_links:int64 delay_s:double delay_reason:word crawl_delay_s:double"
+    "queued:int64 in_links:int64 delay_s:double delay_reason:word crawl_delay_s:double pagerank:double"
 )
 
 
-def page_row(visit: Visit, known: Known | None, crawl: str) -> Row:
+def page_row(visit: Visit, known: Known | None, crawl: str, pagerank: float | None = None) -> Row:
     media_type, charset = visit.declared
     is_latest = known is not None and known.place == visit.place
     latest = known if is_latest else None
@@ -89,6 +89,7 @@ def page_row(visit: Visit, known: Known | None, crawl: str) -> Row:
         latest.links if latest else len(visit.links),
         known is not None and known.noindex,
         known is not None and known.noarchive,
+        pagerank,
     )
 
 
@@ -113,7 +114,7 @@ def link_rows(visit: Visit) -> Iterator[Row]:
         )
 
 
-def host_row(host: Host) -> Row:
+def host_row(host: Host, pagerank: float | None = None) -> Row:
     return (
         host.name,
         host.site,
@@ -127,6 +128,7 @@ def host_row(host: Host) -> Row:
         host.delay_s,
         str(host.delay_reason),
         host.crawl_delay_s,
+        pagerank,
     )
 
 

@@ -19,7 +19,7 @@ the stored head. A metadata record is lines of `name: value` in UTF-8, each ende
 
 An outlink is the URL, which holds no space, Heritrix's letter for a plain link, and what is known about the
 link as JSON on the same line: anchor, rel, lastmod, position, each left out where empty. JSON because an anchor may
-hold newlines.
+hold newlines. Where the page says `nofollow`, the rel of all its links does.
 
 Pages that are saved together are written as one group, or as several where they are large, so that memory holds no
 more than `GROUP_BYTES_MAX` and one page of them. Either all of them are saved or, after an error, none.
@@ -50,7 +50,8 @@ from isal import isal_zlib
 from gossamer import __version__
 from gossamer.archive.series import WARC, SeriesArchive, series_on
 from gossamer.archive.shelf import Shelf, as_shelf
-from gossamer.records import Body, Exchange, Fetched, Moved, Outcome, Place
+from gossamer.records import Body, Exchange, Fetched, Link, Moved, Outcome, Page, Place
+from gossamer.url.filters import is_nofollow
 
 GIB = 1 << 30
 LEVEL = 2  # isal: 70-90 µs for 21 KB, where zlib-6 takes 480 µs to come out 3 % smaller
@@ -204,7 +205,7 @@ def metadata(outcome: Outcome) -> bytes:
     if exchange is not None:
         lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
     note = msgspec.json.Encoder().encode
-    for out in outcome.page.links if outcome.page else ():
+    for out in links_of(outcome.page):
         about = LinkNote(out.anchor, out.rel, out.lastmod, out.position)
         try:
             line = b"outlink: %b L %b\r\n" % (uri_text(out.url).encode(), note(about))
@@ -212,6 +213,16 @@ def metadata(outcome: Outcome) -> bytes:
             line = b"outlink: %b L {}\r\n" % uri_text(out.url).encode()
         lines.append(line)
     return b"".join(lines)
+
+
+def links_of(page: Page | None) -> list[Link]:
+    """What a page says of all its links is stored with each: who makes a graph of them has to know."""
+    if page is None or not page.nofollow:
+        return page.links if page else []
+    return [
+        link if is_nofollow(link.rel) else msgspec.structs.replace(link, rel=f"{link.rel} nofollow".lstrip())
+        for link in page.links
+    ]
 
 
 def request_head(raw: bytes) -> bytes:

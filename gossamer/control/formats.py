@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import starmap
 from pathlib import Path
 from typing import Self
@@ -25,6 +27,7 @@ from gossamer.archive.sorting import sorted_lines
 from gossamer.archive.visits import Visit, visits
 from gossamer.control.view import CrawlView
 from gossamer.records import Exchange, Fetched, Known, Place
+from gossamer.schedule.ranks import Ranks
 from gossamer.settings import Tree
 
 
@@ -75,12 +78,17 @@ class Source:
         for partition in self.new:
             yield from self.visits(partition)
 
+    @cached_property
+    def ranks(self) -> Ranks | None:
+        return Ranks.open(self.view.folder.path, lambda text: print(f"gossamer: {text}", file=sys.stderr))
+
     @property
     def page_columns(self) -> tuple[Column, ...]:
         return (*PAGES, TEXT) if self.texts else PAGES
 
     def page_row(self, visit: Visit, known: Known | None) -> Row:
-        row = page_row(visit, known, self.crawl)
+        rank = self.ranks.pages.rank(visit.url) if self.ranks else None
+        row = page_row(visit, known, self.crawl, rank)
         return (*row, self.texts.of(visit) if self._may_show(known) else None) if self.texts else row
 
     def _may_show(self, known: Known | None) -> bool:
@@ -145,7 +153,7 @@ def to_parquet(source: Source, folder: Path) -> None:
     # As they are now, in place of what they were: nobody can add up counters.
     with finished(folder / "hosts" / "hosts.parquet") as hosts_file, ParquetTable(hosts_file, HOSTS) as hosts:
         for host in source.view.hosts():
-            hosts.add(host_row(host))
+            hosts.add(host_row(host, source.ranks.hosts.rank(host.name) if source.ranks else None))
 
 
 def to_jsonl(source: Source, path: Path | None) -> None:

@@ -7,8 +7,9 @@ to any page. Pages without links lead to any page too. It is found by power iter
 
 The graph is a file of pairs of numbers (source, target), 8 bytes a link, sorted by target and read from start to end
 in every round, a piece at a time. The links of a piece lead to few, neighbouring targets, and are added up with
-numpy's `bincount`. Memory is 28 bytes a page and `PIECE` links, whatever the number of links; scipy and igraph
-need the whole graph in it (docs/importance.md has what each takes).
+numpy's `bincount`. Memory is 30 bytes a page and `PIECE` links, whatever the number of links; scipy and igraph
+need the whole graph in it (docs/importance.md has what each takes). Files are read and not mapped: a system counts
+what is mapped as memory, too.
 
 `Edges` makes that file: pairs come in any order, are sorted in runs in memory, and the runs are merged a band of
 targets at a time. A link that is there twice counts once. `node_of` numbers things by 64 bits of a hash and a sorted
@@ -17,7 +18,7 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 
 DAMPING = 0.85
 RUN = 1 << 21  # pairs sorted at once: 16 MiB
-PIECE = 1 << 20  # pairs read at once in a round
+PIECE = 1 << 18  # pairs read at once: a few MiB; larger ones are no faster
 MOVED_MAX = 1e-9
 ROUNDS_MAX = 200
 
@@ -61,17 +62,15 @@ class Edges:
     def close(self) -> Graph:
         """Merge the runs: of each the part up to a common target, sorted together, then the next part."""
         self._flush()
-        runs = [np.memmap(run, np.uint64, "r") for run in self._runs if run.stat().st_size]
         out = np.zeros(self._nodes, np.uint32)
         links, path = 0, self._folder / "edges"
         with path.open("wb") as file:
-            for band in _bands(runs):
+            for band in _bands(self._runs):
                 merged = _sorted(band)
                 sources, times = np.unique((merged & np.uint64(0xFFFFFFFF)).astype(np.uint32), return_counts=True)
                 out[sources] += times.astype(np.uint32)
                 merged.tofile(file)
                 links += len(merged)
-        del runs
         for run in self._runs:
             run.unlink()
         return Graph(path, self._nodes, links, out)
@@ -84,19 +83,20 @@ def _sorted(parts: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
 
 
-def _bands(runs: list[np.memmap[tuple[int], np.dtype[np.uint64]]]) -> Iterator[list[NDArray[np.uint64]]]:
-    """Pieces of all runs that together hold everything below a bound, bound after bound."""
+def _bands(runs: list[Path]) -> Iterator[list[NDArray[np.uint64]]]:
+    """Pieces of all runs that together hold everything up to a bound, bound after bound."""
     starts = [0] * len(runs)
     size = max(1, PIECE // max(1, len(runs)))
-    while any(start < len(run) for start, run in zip(starts, runs, strict=True)):
-        bound = min(
-            int(run[min(start + size, len(run)) - 1])
-            for start, run in zip(starts, runs, strict=True)
-            if start < len(run)
-        )
-        ends = [int(np.searchsorted(run, np.uint64(bound), "right")) for run in runs]
-        yield [np.asarray(run[start:end]) for run, start, end in zip(runs, starts, ends, strict=True)]
-        starts = ends
+    while True:
+        pieces = [
+            np.fromfile(run, np.uint64, size, offset=8 * start) for run, start in zip(runs, starts, strict=True)
+        ]
+        bound = min((piece[-1] for piece in pieces if len(piece)), default=None)
+        if bound is None:
+            return
+        band = [piece[: int(np.searchsorted(piece, bound, "right"))] for piece in pieces]
+        yield band
+        starts = [start + len(part) for start, part in zip(starts, band, strict=True)]
 
 
 class Graph(NamedTuple):
@@ -106,27 +106,30 @@ class Graph(NamedTuple):
     out: Numbers  # how many links each has
 
 
-def pagerank(graph: Graph, *, damping: float = DAMPING) -> Floats:
-    """The PageRank of each node; all together they are 1."""
+def pagerank(
+    graph: Graph, *, damping: float = DAMPING, watch: Callable[[int, float], None] = lambda number, moved: None
+) -> Floats:
+    """The PageRank of each node; all together they are 1. `watch` hears of every round, and how much it moved."""
     nodes = graph.nodes
-    rank = np.full(nodes, 1 / nodes)
+    rank = np.full(nodes, 1 / max(1, nodes))
     if not graph.links:
         return rank
-    edges = np.memmap(graph.path, np.uint64, "r")
-    leads_nowhere = np.flatnonzero(graph.out == 0)
-    for _ in range(ROUNDS_MAX):
-        passed = rank / np.maximum(graph.out, 1)
+    leads_nowhere, passed = graph.out == 0, np.zeros(nodes)
+    for number in range(1, ROUNDS_MAX + 1):
+        np.divide(rank, graph.out, out=passed, where=~leads_nowhere)
         after = np.zeros(nodes)
         for start in range(0, graph.links, PIECE):
-            piece = edges[start : start + PIECE]
+            piece = np.fromfile(graph.path, np.uint64, PIECE, offset=8 * start)
             targets = (piece >> np.uint64(32)).astype(np.int64)
             first = int(targets[0])
             got = np.bincount(targets - first, passed[(piece & np.uint64(0xFFFFFFFF)).astype(np.int64)])
             after[first : first + len(got)] += got
         after *= damping
-        after += (1 - damping + damping * float(rank[leads_nowhere].sum())) / nodes
-        moved = float(np.abs(after - rank).sum())
+        after += (1 - damping + damping * float(rank.sum(where=leads_nowhere))) / nodes
+        rank -= after
+        moved = float(np.abs(rank, out=rank).sum())
         rank = after
+        watch(number, moved)
         if moved < MOVED_MAX:
             break
     return rank
@@ -136,16 +139,25 @@ def pagerank(graph: Graph, *, damping: float = DAMPING) -> Floats:
 
 
 def numbering(hashes: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """A sorted table of 64-bit hashes; the place of a hash in it is its number. Eight bytes a page."""
+    """A sorted table of 64-bit hashes; the place of a hash in it is its number. Eight bytes a page, and 32 meanwhile.
+
+    New ones are sorted in when there are many, so that the table is not gone through for a few."""
     known = np.empty(0, np.uint64)
+    waiting: list[NDArray[np.uint64]] = []
     for some in hashes:
-        known = np.union1d(known, some)
-    return known
+        waiting.append(_sorted([some]))
+        if sum(map(len, waiting)) > max(RUN, len(known) // 2):
+            known, waiting = _sorted([known, *waiting]), []
+    return _sorted([known, *waiting])
 
 
 def node_of(table: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The numbers of hashes, and which of them are in the table at all."""
-    places = np.searchsorted(table, hashes)
+    places = np.zeros(len(hashes), np.int64)
+    if not len(table):
+        return places, np.zeros(len(hashes), np.bool_)
+    order = np.argsort(hashes)  # looked up in their order they take half the time: the table is in the cache then
+    places[order] = np.searchsorted(table, hashes[order])
     places[places == len(table)] = 0
     return places, table[places] == hashes
 

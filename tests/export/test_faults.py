@@ -64,7 +64,7 @@ def test_what_is_no_crawl_has_nothing_to_export(tmp_path: Path) -> None:
 def test_two_exports_at_once_do_not_get_in_each_others_way(crawl: Path, tmp_path: Path) -> None:
     with positions.locked(crawl):
         ran = command("export", crawl, "--to", "cdxj", "--out", tmp_path / "index.cdxj")
-    assert (ran.code, "is being exported or compacted by another process" in ran.err) == (1, True)
+    assert (ran.code, "is being exported, ranked or compacted by another process" in ran.err) == (1, True)
 
 
 @contextmanager

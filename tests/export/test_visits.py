@@ -78,6 +78,18 @@ async def test_a_visit_is_what_was_saved(kind: str, folder: Path) -> None:
     assert last.at == STARTED_AT
 
 
+@pytest.mark.parametrize("kind", ["warc", "objects"])
+async def test_a_page_that_says_nofollow_says_it_of_every_link(kind: str, folder: Path) -> None:
+    archive = archive_of(kind, folder)
+    links = [*LINKED, Link("http://d.test/", rel="next")]
+    one = outcome(fetched(), links=links)
+    assert one.page is not None
+    page = msgspec.structs.replace(one.page, nofollow=True)
+    await archive.save([msgspec.structs.replace(one, page=page)])
+    (found,) = visits(FolderShelf(folder), 7, None, archive.end)
+    assert [link.rel for link in found.links] == ["nofollow", "nofollow", "next nofollow"]
+
+
 async def test_both_kinds_of_archive_give_the_same(folder: Path) -> None:
     found = []
     for kind in ("warc", "objects"):
