@@ -33,7 +33,7 @@ from gossamer.frontier.change import Change
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.intake import Intake
-from gossamer.frontier.leases import Held, Leases
+from gossamer.frontier.leases import Held, Leases, link_to
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
@@ -52,7 +52,6 @@ from gossamer.frontier.tables import (
 )
 from gossamer.interfaces import Filter, Store
 from gossamer.records import (
-    SITEMAP,
     Claim,
     Fetched,
     Host,
@@ -75,6 +74,7 @@ from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSetting
 
 ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
 REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
+PUT_BACK = (RobotsRead, Postponed)  # results that leave their URL where it stood
 PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
 
 
@@ -185,7 +185,7 @@ class Frontier:
 
     def obey(self, policies: Policies) -> None:
         """What the operator says holds from each host's next turn on."""
-        self._front.policies = policies
+        self._front.obey(policies)
 
     def _change(self) -> Change:
         now = self._clock.now()
@@ -219,10 +219,9 @@ class Frontier:
         picked: list[tuple[Back, Entry]] = []
         while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
-            policy = self._front.policies.of(back.host)
-            if policy.paused or self._budgets.is_held(back, change.site) or self._patterns.is_held(back):
+            if self._is_held(change, back):
                 self._front.turns.put(key, now + PAUSE_S)
-            elif self._admit_booking(change, back):
+            elif back.bookings and self._admit_booking(change, back):
                 pass
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
@@ -236,6 +235,12 @@ class Frontier:
         leases = self._hand_out(change, picked, now)
         change.write(sync=False)
         return leases
+
+    def _is_held(self, change: Change, back: Back) -> bool:
+        """Whether the operator lets the host pause, or what is in flight may use up what the host may have."""
+        if self._front.has_policies and self._front.policies.of(back.host).paused:
+            return True
+        return self._budgets.is_held(back, change.site) or self._patterns.is_held(back)
 
     def _admit_booking(self, change: Change, back: Back) -> bool:
         """Whether the turn goes to somebody who booked it: no lease, and given also where none may be had."""
@@ -279,11 +284,8 @@ class Frontier:
         together = []
         for back, entry in picked:
             known = found[entry[1]]
-            rel = SITEMAP if known.is_sitemap else ""
-            worth = (known.context / 100, known.max_depth, known.priority)
-            link = Link(known.url, "", rel, known.source, known.depth, known.chain, None, "", *worth)
-            lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
-            together.append(Held(lease, entry, known, turn))
+            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
+            together.append(Held(lease, entry, known, turn, back))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]
 
@@ -307,8 +309,9 @@ class Frontier:
         """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
         batch = self._store.batch()
         for key in self._leases.expired(now):
-            back = self._front.active[key[:8]]
-            back.put_back(self._leases.end(batch, key).entry)
+            held = self._leases.end(batch, key)
+            back = held.back
+            back.put_back(held.entry)
             back.out -= 1
             if back.asked == key:
                 back.asked = None
@@ -321,21 +324,22 @@ class Frontier:
 
     def answered(self, lease: Lease, result: Result) -> None:
         """The answer has ended: from now on the host's delay runs."""
-        key = lease.key
-        if self._leases.of(key, lease) is None:
+        held = self._leases.of(lease)
+        if held is None:
             return  # it ran out, and was given back
+        key, back = lease.key, held.back
         self._leases.answered(key)
-        back = self._front.active[key[:8]]
         self._start_delay(back.host, result)
         back.asked = None
-        is_put_back = isinstance(result, RobotsRead | Postponed)
+        is_put_back = isinstance(result, PUT_BACK)
         if is_put_back or back.is_slower_than_stored:
             # More than the disk knows of: a crash before `finish` must not let the host be asked sooner.
             batch = self._store.batch()
             batch.put("hosts", back.key, encode(back.host))
             back.note_stored()
             if is_put_back:
-                back.put_back(self._leases.end(batch, key).entry)
+                self._leases.end(batch, key)
+                back.put_back(held.entry)
                 back.out -= 1
             self._store.write(batch, sync=False)
         if back.host.ready_at > self._clock.now() + REST_S:
@@ -417,10 +421,11 @@ class Frontier:
         if isinstance(result, RobotsRead):
             change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
             return
-        if self._leases.of(key, outcome.lease) is None:
+        held = self._leases.of(outcome.lease)
+        if held is None:
             return  # put back already, or it ran out meanwhile and another lease will tell
-        held = self._leases.end(change.batch, key)
-        self._front.active[key[:8]].out -= 1
+        self._leases.end(change.batch, key)
+        held.back.out -= 1
         step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
         known = after(held.known, outcome.lease.attempt, step, outcome, place)
         change.dequeue(held.entry[0], host)
@@ -450,11 +455,11 @@ class Frontier:
                     totals.bytes_saved += len(body)
             case Moved():
                 totals.moved += 1
-        if step.reason is not None:
-            host.errors += 1
-            host.last_error = step.reason
+        if step.reason is None:
+            return
+        host.errors += 1
+        host.last_error = step.reason
         if step.state in (State.FAILED, State.REFUSED):
-            assert step.reason is not None
             totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
             totals.failed += step.state is State.FAILED
             totals.refused += step.state is State.REFUSED
