@@ -46,6 +46,7 @@ class CrawlFolder:
         self._seeds = path / "seeds.txt"
         self._policies = path / "policies.json"
         self._course = path / "course.json"
+        self._ranks = path / "ranks"
 
     def partition(self, number: int) -> Path:
         return self.path / "partitions" / f"{number:03d}"
@@ -182,10 +183,18 @@ class CrawlFolder:
     @property
     def policies_changed_at(self) -> int:
         """Changes whenever the policies do."""
-        try:
-            return self._policies.stat().st_mtime_ns
-        except FileNotFoundError:
-            return 0
+        return _changed_at(self._policies)
+
+    @property
+    def ranks_changed_at(self) -> int:
+        return _changed_at(self._ranks)
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _lives(owner: str) -> bool:

@@ -57,6 +57,7 @@ from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed, Url
 from gossamer.schedule.course import Course, Survey
 from gossamer.schedule.planner import Planner, share_out
+from gossamer.schedule.ranks import Ranks
 from gossamer.settings import CrawlSettings, Tree
 from gossamer.url.canonical import choose_for
 from gossamer.url.filters import Filters
@@ -93,6 +94,8 @@ class Worker:
         self.frontiers: dict[int, Frontier] = {}
         self._planners: dict[int, Planner] = {}
         self._course = self.folder.course()
+        self._ranks_changed_at = self.folder.ranks_changed_at
+        self._ranks = Ranks.open(self.folder.path, complain)
         self.shared = shared
         self.complain = complain
         self._sockets = sockets
@@ -230,6 +233,7 @@ class Worker:
             planner,
             config.schedule.revisit_share,
         )
+        planner.ranks = self._ranks
         self._planners[number] = planner
         frontier.obey(self._policies)
         opened.callback(frontier.close)
@@ -320,7 +324,7 @@ class Worker:
             frontier.save_plans()
 
     def look_at_folder(self) -> None:
-        """The operator may have changed policies, which hold from each host's next turn on, or added seeds."""
+        """Somebody may have changed policies, which hold from each host's next turn on, added seeds, or ranked."""
         folder = self.folder
         if self._policies_changed_at != (changed_at := folder.policies_changed_at):
             self._policies, self._policies_changed_at = folder.policies(), changed_at
@@ -330,6 +334,10 @@ class Worker:
         if self._seeds_changed_at != (seeds_changed_at := folder.seeds_changed_at):
             self.seeds, self._seeds_changed_at = folder.all_seeds(), seeds_changed_at
             self._door.welcome(seed.url for seed in self.seeds)
+        if self._ranks_changed_at != (ranks_changed_at := folder.ranks_changed_at):
+            self._ranks, self._ranks_changed_at = Ranks.open(folder.path, self.complain), ranks_changed_at
+            for planner in self._planners.values():
+                planner.ranks = self._ranks
 
     def _plant(self, number: int, seeds: list[Seed]) -> orders.Did:
         frontier = self.frontiers.get(number)

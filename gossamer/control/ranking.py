@@ -43,12 +43,12 @@ COMPARED_MAX = 1_000_000  # more are compared by a sample, which says as much
 
 
 def page_estimate(known: Known) -> float | None:
-    """What the crawl itself thinks of a page while it runs; None: nothing so far."""
-    return None
+    """What the crawl itself thinks of a page: the credit that links gave it; None: nothing so far."""
+    return known.credit + known.earned or None
 
 
 def host_estimate(host: Host) -> float | None:
-    return host.in_links
+    return host.earned or host.in_links or None
 
 
 class Top(msgspec.Struct, frozen=True):

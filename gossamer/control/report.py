@@ -249,8 +249,8 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
         fixed = view.folder.policies().of(host).priority
         weights = view.configuration.tree.frontier
         planner = view.planner(url)
-        worth = (planner.standing(known.credit or known.earned), planner.need(known, host, now))
-        fixed = planner.standing(host.earned) if fixed is None else fixed
+        worth = (planner.standing(known), planner.need(known, host, now))
+        fixed = planner.authority(host) if fixed is None else fixed
         parts = priority(host, known.depth, known.context, waited_s, weights, fixed, known.priority, *worth)
         facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
         facts["seed_priority"] = known.priority

@@ -17,6 +17,7 @@ from gossamer.frontier.store import RocksStore, StoreDamaged
 from gossamer.frontier.tables import TABLES, Totals, host_key
 from gossamer.records import Host, Known, RobotsCopy, Url
 from gossamer.schedule.planner import Planner
+from gossamer.schedule.ranks import Ranks
 from gossamer.url.canonical import choose_for
 from gossamer.url.site import host_of
 
@@ -86,6 +87,7 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         planner = Planner(tree.schedule, tree.process, self.folder.course())
         if (plans := self._ledger(url).plans()) is not None:
             planner.load(plans)
+        planner.ranks = Ranks.open(self.folder.path)
         return planner
 
     def known(self) -> Iterator[Known]:

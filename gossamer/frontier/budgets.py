@@ -39,11 +39,11 @@ class Budgets:
         self._pages_a_link = pages_a_link
         self._is_home = is_home
         self._planner = planner
+        self._has_limits = bool(limits.host_pages_max or limits.site_pages_max)
 
     @property
     def _has_any(self) -> bool:
-        """Most crawls have no budgets and no policies, and this is asked at every turn."""
-        return bool(self._limits.host_pages_max or self._limits.site_pages_max or self._front.policies)
+        return self._has_limits or self._front.has_policies
 
     def refusal(self, host: Host, site: Callable[[str], Site]) -> Refused | None:
         """Why no more of the host's pages may be asked for."""

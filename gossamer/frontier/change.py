@@ -43,7 +43,7 @@ class Change:
         self._settings = settings
         self.now = now
         self._planner = planner
-        self._ranks: dict[tuple[int, int, float | None, int], int] = {}  # the moment is the same for the whole change
+        self._ranks: dict[tuple[int, int, float | None, float | None, float], int] = {}  # all of the same moment
         self._start()
 
     def _start(self) -> None:
@@ -114,16 +114,14 @@ class Change:
             self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
 
     def _rank(self, known: Known, host: Host) -> int:
-        planner = self._planner
-        if planner is not None and known.history is not None:  # visits again are few: each by itself
-            need, standing = planner.need(known, host, self.now), planner.standing(known.earned)
-            return rank(known.depth, known.context, self.now, self._settings, known.priority, standing, need)
-        worth = (known.depth, known.context, known.priority, known.credit.bit_length())
+        planner, need = self._planner, 1.0
+        standing = None if planner is None else planner.standing(known)
+        if planner is not None and known.history is not None:
+            need = planner.need(known, host, self.now)
+        worth = (known.depth, known.context, known.priority, standing, need)
         wanted = self._ranks.get(worth)
         if wanted is None:
-            standing_ = None if planner is None else planner.standing(1 << worth[3])
-            wanted = rank(worth[0], worth[1], self.now, self._settings, worth[2], standing_)
-            self._ranks[worth] = wanted
+            wanted = self._ranks[worth] = rank(worth[0], worth[1], self.now, self._settings, *worth[2:])
         return wanted
 
     def raise_up(self, key: bytes, known: Known, host_name: str) -> None:
@@ -224,11 +222,11 @@ class Change:
                     totals.bytes_saved += len(body)
             case Moved():
                 totals.moved += 1
-        if step.reason is not None:
-            host.errors += 1
-            host.last_error = step.reason
+        if step.reason is None:
+            return
+        host.errors += 1
+        host.last_error = step.reason
         if step.state in (State.FAILED, State.REFUSED):
-            assert step.reason is not None
             totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
             totals.failed += step.state is State.FAILED
             totals.refused += step.state is State.REFUSED

@@ -36,7 +36,7 @@ class Front:
         """`levels`: how many hosts stand at each; kept up here, and written with every batch."""
         self.active: dict[bytes, Back] = {}
         self.turns = Turns()
-        self.policies = Policies()
+        self.obey(Policies())
         self.authority: Callable[[Host], float] = authority
         self._store = store
         self._ledger = ledger
@@ -47,6 +47,10 @@ class Front:
         self.with_bookings: dict[bytes, None] = {}
         self._leaving: dict[bytes, None] = {}  # in order, so that a run can be repeated from its seed
         self.is_contended = True  # hosts may be waiting for a place
+
+    def obey(self, policies: Policies) -> None:
+        self.policies = policies
+        self.has_policies = bool(policies)  # most crawls have none, and this is asked at every turn
 
     def host(self, key: bytes) -> Host | None:
         """A host as it is now: in memory while it is active, otherwise as it was stored."""
@@ -141,7 +145,7 @@ class Front:
 
     def arm(self, back: Back) -> None:
         """Let the host take its turn when its moment comes, if it has work and is not being asked."""
-        if back.asked is None and (back.bookings or (back.has_work and not back.is_leaving)):
+        if back.asked is None and (back.bookings or (back.host.queued > back.out and not back.is_leaving)):
             self.turns.put(back.key, back.host.ready_at)
 
     def serve(self, back: Back) -> None:
@@ -195,8 +199,9 @@ class Front:
             back = self.active.get(key)
             if back is not None:
                 back.note_stored()
-                self.leave_if_idle(key)
-                if key in self.active and key not in self.turns:
+                if back.is_idle:
+                    self.leave(key)
+                elif key not in self.turns:
                     self.arm(back)
 
     def leave_if_idle(self, key: bytes) -> None:

@@ -34,7 +34,7 @@ from gossamer.frontier.change import Change
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.intake import Intake
-from gossamer.frontier.leases import Held, Leases
+from gossamer.frontier.leases import Held, Leases, link_to
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
@@ -53,7 +53,6 @@ from gossamer.frontier.tables import (
 )
 from gossamer.interfaces import Filter, Planner, Store
 from gossamer.records import (
-    SITEMAP,
     Claim,
     Fetched,
     Host,
@@ -76,6 +75,7 @@ from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSetting
 ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
 REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
 OF_NEW_PAGES = frozenset({Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.TRAP_HOST})  # not of a page that we have
+PUT_BACK = (RobotsRead, Postponed)  # results that leave their URL where it stood
 PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
 
 
@@ -109,7 +109,7 @@ class Frontier:
         if planner is not None:
             if (plans := self._ledger.plans()) is not None:
                 planner.load(plans)
-            self._front.authority = lambda host: planner.standing(host.earned)
+            self._front.authority = planner.authority
         self._budgets = Budgets(self._front, limits, traps.host_pages, is_home, planner)
         self._patterns = Patterns(store, traps, self._front.active)
         self._leases = Leases()
@@ -214,7 +214,7 @@ class Frontier:
 
     def obey(self, policies: Policies) -> None:
         """What the operator says holds from each host's next turn on."""
-        self._front.policies = policies
+        self._front.obey(policies)
 
     def _change(self) -> Change:
         now = self._clock.now()
@@ -251,10 +251,9 @@ class Frontier:
         picked: list[tuple[Back, Entry]] = []
         while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
             back = self._front.active[key]
-            policy = self._front.policies.of(back.host)
-            if policy.paused or self._budgets.is_held(back, change.site) or self._patterns.is_held(back):
+            if self._is_held(change, back):
                 self._front.turns.put(key, now + PAUSE_S)
-            elif self._admit_booking(change, back):
+            elif back.bookings and self._admit_booking(change, back):
                 pass
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
@@ -268,6 +267,12 @@ class Frontier:
         leases = self._hand_out(change, picked, now)
         change.write(sync=False)
         return leases
+
+    def _is_held(self, change: Change, back: Back) -> bool:
+        """Whether the operator lets the host pause, or what is in flight may use up what the host may have."""
+        if self._front.has_policies and self._front.policies.of(back.host).paused:
+            return True
+        return self._budgets.is_held(back, change.site) or self._patterns.is_held(back)
 
     def _admit_booking(self, change: Change, back: Back) -> bool:
         """Whether the turn goes to somebody who booked it: no lease, and given also where none may be had."""
@@ -311,13 +316,10 @@ class Frontier:
         together = []
         for back, entry in picked:
             known = found[entry[1]]
-            rel = SITEMAP if known.is_sitemap else ""
-            worth = (known.context / 100, known.max_depth, known.priority)
-            link = Link(known.url, "", rel, known.source, known.depth, known.chain, None, "", *worth)
             credit = self._planner.to_give(known, back.host) if self._planner is not None else 0
             copy = (known.validators, known.content_hash, credit)
-            lease = Lease(link, back.host.name, expires_at, known.attempts + 1, entry[1], *copy)
-            together.append(Held(lease, entry, known, turn))
+            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, entry[1], *copy)
+            together.append(Held(lease, entry, known, turn, back))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]
 
@@ -341,8 +343,9 @@ class Frontier:
         """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
         batch = self._store.batch()
         for key in self._leases.expired(now):
-            back = self._front.active[key[:8]]
-            back.put_back(self._leases.end(batch, key).entry)
+            held = self._leases.end(batch, key)
+            back = held.back
+            back.put_back(held.entry)
             back.out -= 1
             if back.asked == key:
                 back.asked = None
@@ -355,21 +358,22 @@ class Frontier:
 
     def answered(self, lease: Lease, result: Result) -> None:
         """The answer has ended: from now on the host's delay runs."""
-        key = lease.key
-        if self._leases.of(key, lease) is None:
+        held = self._leases.of(lease)
+        if held is None:
             return  # it ran out, and was given back
+        key, back = lease.key, held.back
         self._leases.answered(key)
-        back = self._front.active[key[:8]]
         self._start_delay(back.host, result)
         back.asked = None
-        is_put_back = isinstance(result, RobotsRead | Postponed)
+        is_put_back = isinstance(result, PUT_BACK)
         if is_put_back or back.is_slower_than_stored:
             # More than the disk knows of: a crash before `finish` must not let the host be asked sooner.
             batch = self._store.batch()
             batch.put("hosts", back.key, encode(back.host))
             back.note_stored()
             if is_put_back:
-                back.put_back(self._leases.end(batch, key).entry)
+                self._leases.end(batch, key)
+                back.put_back(held.entry)
                 back.out -= 1
             self._store.write(batch, sync=False)
         if back.host.ready_at > self._clock.now() + REST_S:
@@ -451,10 +455,11 @@ class Frontier:
         if isinstance(result, RobotsRead):
             change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
             return
-        if self._leases.of(key, outcome.lease) is None:
+        held = self._leases.of(outcome.lease)
+        if held is None:
             return  # put back already, or it ran out meanwhile and another lease will tell
-        held = self._leases.end(change.batch, key)
-        self._front.active[key[:8]].out -= 1
+        self._leases.end(change.batch, key)
+        held.back.out -= 1
         step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
         known = after(held.known, outcome.lease.attempt, step, outcome, place)
         change.dequeue(held.entry[0], host, held.known)

@@ -171,7 +171,13 @@ class Intake:
         if known.state is State.QUEUED and key not in self._leases:
             if (raised := planner.raised(known)) is not None:
                 change.raise_up(key, raised, host)
-        elif lastmod is not None and known.state is State.DONE and known.due_at is not None:
+            return
+        if known.state is not State.DONE:
+            return
+        if (esteemed := planner.esteemed(known)) is not None:
+            known = esteemed
+            change.put_known(key, known)
+        if lastmod is not None and known.due_at is not None:
             called = planner.called(known, change.host(key, host), lastmod, change.now)
             if called is not None and called.due_at is not None:
                 self._again.remove(change.batch, known.due_at, key)

@@ -13,10 +13,27 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gossamer.frontier.back import Entry
+from gossamer.frontier.back import Back, Entry
 from gossamer.frontier.tables import LeaseNote, encode, lease_key
 from gossamer.interfaces import Batch
-from gossamer.records import Known, Lease
+from gossamer.records import SITEMAP, Known, Lease, Link
+
+
+def link_to(known: Known) -> Link:
+    """The link that led to a URL, as far as it is still known."""
+    return Link(  # by position, as in steps.after
+        known.url,
+        "",
+        SITEMAP if known.is_sitemap else "",
+        known.source,
+        known.depth,
+        known.chain,
+        None,
+        "",
+        known.context / 100,
+        known.max_depth,
+        known.priority,
+    )
 
 
 class Held(msgspec.Struct):
@@ -26,6 +43,7 @@ class Held(msgspec.Struct):
     entry: Entry
     known: Known
     turn: int  # of its note
+    back: Back  # of its host, which keeps its place for as long
 
 
 class Leases:
@@ -48,9 +66,9 @@ class Leases:
         self._open[turn] = len(together)
         batch.put("leases", lease_key(turn), encode(LeaseNote([held.entry for held in together], expires_at)))
 
-    def of(self, key: bytes, lease: Lease) -> Held | None:
+    def of(self, lease: Lease) -> Held | None:
         """What is held under this very lease; None: it ran out, and may have been given to another."""
-        held = self._held.get(key)
+        held = self._held.get(lease.key)
         return held if held is not None and held.lease is lease else None
 
     def answered(self, key: bytes) -> None:

@@ -8,13 +8,13 @@ why a host waits.
 
 from __future__ import annotations
 
-import heapq
 import itertools
+from heapq import heappop, heappush
 
 import msgspec
 
 from gossamer.frontier.policy import NONE, Policy
-from gossamer.records import Failed, Host, Postponed, Reason, Refused, Result, RobotsRead
+from gossamer.records import Failed, Fetched, Host, Moved, Postponed, Reason, Refused, Result, RobotsRead
 from gossamer.settings import PolitenessSettings
 
 # Signs that the host has too much to do, or is gone for the moment.
@@ -72,11 +72,15 @@ def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: P
 
 def failures_after(host: Host, result: Result) -> int:
     """How many failures in a row the host has now; what tells nothing of it changes nothing."""
-    if isinstance(result, Refused | Postponed):
-        return host.failures
-    if isinstance(result, RobotsRead):
-        return host.failures + 1 if result.exchange is None else 0
-    return host.failures + 1 if isinstance(result, Failed) and result.reason in OF_THE_HOST else 0
+    match result:
+        case Fetched() | Moved():
+            return 0
+        case Failed(reason=reason):
+            return host.failures + 1 if reason in OF_THE_HOST else 0
+        case RobotsRead(exchange=exchange):
+            return host.failures + 1 if exchange is None else 0
+        case Refused() | Postponed():
+            return host.failures
 
 
 def is_strained(result: Result) -> bool:
@@ -93,42 +97,46 @@ def ended_at(result: Result) -> float | None:
     return exchange.ended_at if exchange is not None else result.ended_at
 
 
+Turn = tuple[float, int, bytes]  # the moment, a number that orders those of one moment, and the host
+
+
 class Turns:
     """The heap: which host may be asked next, and when. A host is in it at most once, and not while it is asked."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, bytes]] = []
-        self._moments: dict[bytes, tuple[float, int]] = {}
+        self._heap: list[Turn] = []
+        self._turns: dict[bytes, Turn] = {}
         self._order = itertools.count()
 
     def __len__(self) -> int:
-        return len(self._moments)
+        return len(self._turns)
 
     def __contains__(self, host: bytes) -> bool:
-        return host in self._moments
+        return host in self._turns
 
     def put(self, host: bytes, moment: float) -> None:
         """Set or change a host's moment."""
-        order = next(self._order)
-        self._moments[host] = (moment, order)
-        heapq.heappush(self._heap, (moment, order, host))
+        turn = self._turns[host] = (moment, next(self._order), host)
+        heappush(self._heap, turn)
 
     def remove(self, host: bytes) -> None:
-        self._moments.pop(host, None)
+        self._turns.pop(host, None)
 
     def pop(self, now: float) -> bytes | None:
         """A host whose moment has come, or None."""
-        moment = self.next_at()
-        if moment is None or moment > now:
-            return None
-        host = heapq.heappop(self._heap)[2]
-        del self._moments[host]
-        return host
+        heap, turns = self._heap, self._turns
+        while heap and heap[0][0] <= now:
+            turn = heappop(heap)
+            host = turn[2]
+            if turns.get(host) is turn:  # else it was changed or removed since
+                del turns[host]
+                return host
+        return None
 
     def next_at(self) -> float | None:
         while self._heap:
-            moment, order, host = self._heap[0]
-            if self._moments.get(host) == (moment, order):
-                return moment
-            heapq.heappop(self._heap)  # changed or removed since
+            turn = self._heap[0]
+            if self._turns.get(turn[2]) is turn:
+                return turn[0]
+            heappop(self._heap)
         return None

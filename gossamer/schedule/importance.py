@@ -139,7 +139,11 @@ def is_worth_more(credit: int, ranked: int) -> bool:
 def weight(earned: int, minted: int, pages_known: int) -> float:
     """What a page is worth to come back to: what it earned, as a multiple of an even share; 1/64 to 4096."""
     even = max(1, minted // max(EVEN_PAGES_MIN, pages_known))
-    return max(1 / 64, min(4096.0, earned / even))
+    return bounded(earned / even)
+
+
+def bounded(weight: float) -> float:
+    return max(1 / 64, min(4096.0, weight))
 
 
 def earns_its_keep(earned_outside: int, site_pages: int, minted: int, pages_known: int) -> bool:

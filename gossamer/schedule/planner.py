@@ -29,6 +29,7 @@ from gossamer.schedule import importance
 from gossamer.schedule.change import NEVER, gone, is_change, look_of, seen
 from gossamer.schedule.course import Course, Survey, bounds_of
 from gossamer.schedule.importance import Treasury
+from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.rate import Belief, belief, moved, pace_of, prior_rate
 from gossamer.schedule.recrawl import DAY_S, again_when_gone_s, cell_of, chance_fresh, interval_s, recount, sooner_s
 from gossamer.schedule.trust import after_visit, dates_are_trusted, odds_of_call
@@ -60,6 +61,7 @@ class Planner:
         self._books = Books()
         self._is_changed = False
         self._promises: dict[str, int] = {}
+        self.ranks: Ranks | None = None  # of an earlier `gossamer rank`: better than any estimate, of what it knows
 
     # ---- what survives -----------------------------------------------------------------------------------
 
@@ -125,6 +127,16 @@ class Planner:
         del self._promises[known.url]
         return msgspec.structs.replace(known, credit=known.credit + self.advance(promised))
 
+    def esteemed(self, known: Known) -> Known | None:
+        """A page that was fetched, with what links have promised it since, if that doubles what it is worth.
+
+        It is not to be visited now, so nothing is paid: what it earned says how important it is, and no more."""
+        promised = self._promises.get(known.url, 0)
+        if not promised or promised < known.earned:
+            return None
+        del self._promises[known.url]
+        return msgspec.structs.replace(known, earned=known.earned + promised)
+
     def dropped(self, known: Known, host: Host | None) -> Known:
         """A page will not be asked for: what it held goes to Lambda, and nobody plans for it any more.
 
@@ -144,9 +156,25 @@ class Planner:
         even = importance.grant(self._course.even_share, host.pages, host.in_links)
         return known.credit + self._promises.get(known.url, 0) + even
 
-    def standing(self, credit: int) -> float:
-        """In [0, 1], for a priority."""
-        return importance.standing(credit, self.minted)
+    def standing(self, known: Known) -> float:
+        """What links make of a page, in [0, 1]: by its rank where it has one, else by its credit to the power of two:
+        pages of about the same credit have the same."""
+        ranked = self.ranks.page(known.url) if self.ranks is not None else None
+        if ranked is not None:
+            return ranked
+        return importance.standing(1 << (known.credit or known.earned).bit_length(), self.minted)
+
+    def authority(self, host: Host) -> float:
+        """What other sites make of a host, in [0, 1]."""
+        ranked = self.ranks.host(host.name) if self.ranks is not None else None
+        return importance.standing(host.earned, self.minted) if ranked is None else ranked
+
+    def weight(self, known: Known, earned: int) -> float:
+        """What a page is worth to come back to, as a multiple of the mean."""
+        ranked = self.ranks.pages.rank(known.url) if self.ranks is not None else None
+        if self.ranks is not None and ranked is not None:
+            return importance.bounded(ranked * len(self.ranks.pages))
+        return importance.weight(earned, self.minted, self._course.known)
 
     def earns_its_keep(self, host: Host) -> bool:
         return importance.earns_its_keep(host.earned, host.pages, self.minted, self._course.known)
@@ -162,7 +190,7 @@ class Planner:
         if isinstance(outcome.result, Fetched | Moved) and after.state is State.DONE:
             self._books.visits += history is not None
             history = self._visited(history or NEVER, host, outcome)
-            history, due_at = self._planned(history, host, earned, now)
+            history, due_at = self._planned(history, host, self.weight(before, earned), now)
         elif history is not None:
             history = gone(history, now)
             wait_s = again_when_gone_s(history.gone)
@@ -194,9 +222,8 @@ class Planner:
         text = page.main_text or page.text
         return look_of(page.simhash, page.words, text, outcome.content_hash, words_min=process.near_words_min)
 
-    def _planned(self, history: History, host: Host, earned: int, now: float) -> tuple[History, float]:
+    def _planned(self, history: History, host: Host, weight: float, now: float) -> tuple[History, float]:
         believed = self._belief(history, host)
-        weight = importance.weight(earned, self.minted, self._course.known)
         wait_s = interval_s(believed, weight, self._course.multiplier, self._bounds)
         return self._counted(history, host, believed, weight), now + max(wait_s, self._least_s(host))
 
@@ -244,7 +271,7 @@ class Planner:
             "visits": history.visits + bool(history.visited_at),
             "changes_seen": history.changes + history.dated,
             "changes_every_s": round(1 / self._belief(history, host).rate),
-            "weight": round(importance.weight(known.earned, self.minted, self._course.known), 4),
+            "weight": round(self.weight(known, known.earned), 4),
             "gone": history.gone,
         }
 

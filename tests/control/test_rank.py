@@ -158,7 +158,7 @@ def test_the_ranks_are_those_of_the_true_links(crawls: Crawls, crawl: Path) -> N
     for name in crawls.truth.redirects.keys() - nodes | copies:
         assert ranks.page(name) is None
     assert facts["hosts"]["agreement"].keys() == {"spearman", "top", "top_rank"}
-    assert facts["pages"]["agreement"] is None
+    assert facts["pages"]["agreement"]["spearman"] > 0.3
 
 
 def test_it_says_for_people_what_it_found(crawl: Path) -> None:
