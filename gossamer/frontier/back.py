@@ -22,7 +22,7 @@ HEAD_MAX = 32  # entries in memory per active host: about 5 KB, and one seek per
 
 BOOKED = b"booked"  # stands for a request that is no lease
 
-Entry = tuple[bytes, bytes]  # queue key, URL key
+Entry = tuple[bytes, bytes]  # key and value in the queue
 
 
 class Back:
@@ -98,6 +98,10 @@ class Back:
         """A new entry is on disk: it is in the way of the next refill, or belongs into the head."""
         if entry[0] <= self._read_to:
             insort(self._head, entry)
+
+    def renew(self, entry: Entry) -> None:
+        """Something else is known of a URL that keeps its place."""
+        self._head = [entry if each[0] == entry[0] else each for each in self._head]
 
     def withdraw(self, entry: Entry) -> None:
         """An entry is no longer on disk."""

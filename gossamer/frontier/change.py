@@ -14,7 +14,20 @@ from gossamer.frontier.leases import Leases
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Meta, Site, encode, encode_new, queue_key, rank_of
+from gossamer.frontier.tables import (
+    Meta,
+    Site,
+    encode,
+    entry_of,
+    is_short,
+    is_standing,
+    key_in,
+    known_in,
+    queue_key,
+    queued,
+    rank_of,
+    standing_at,
+)
 from gossamer.interfaces import Store
 from gossamer.records import Host, Known, Reason, State
 from gossamer.settings import FrontierSettings
@@ -50,7 +63,9 @@ class Change:
         self.is_dirty = False  # a counter changed, if nothing else did
         self._hosts: dict[bytes, Host] = {}
         self._sites: dict[str, Site] = {}
+        self._entries: dict[bytes, bytes] = {}  # of URLs queued in here that were never asked for
         self._offered: dict[bytes, bytes] = {}
+        self._renewed: dict[bytes, bytes] = {}
         self._dropped: set[bytes] = set()
         self._left: list[bytes] = []
 
@@ -61,12 +76,28 @@ class Change:
         self.batch.put("urls", key, encode(known))
         self.size += 2
 
-    def put_new(self, key: bytes, known: Known) -> None:
+    def meet(self, key: bytes) -> None:
+        """A URL is known from now on; what becomes of it is written next."""
         self._meta.totals.known += 1
         self._seen.add(key)
-        self.known[key] = known
-        self.batch.put("urls", key, encode_new(known))
-        self.size += 2
+
+    def renew(self, key: bytes, known: Known) -> None:
+        """Something else is known of a URL that is queued or waits: it keeps its place."""
+        entry = self._entries.get(key)
+        if entry is None and (stored := self._store.get("urls", key)) is not None and is_standing(stored):
+            entry = entry_of(key, stored)
+        if entry is None:
+            self.put_known(key, known)
+            self._leases.renew(key, known)
+            return
+        value = queued(key, known)
+        self._put_queued(entry, key, known, value)
+        if entry in self._offered:
+            self._offered[entry] = value
+        elif key in self._leases:
+            self._leases.renew(key, known, value)
+        elif key[:8] in self._front.active:
+            self._renewed[entry] = value
 
     def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
         """Final, with its reason; the URL is not in a queue, or the caller takes it out."""
@@ -88,7 +119,7 @@ class Change:
     # ---- queues ------------------------------------------------------------------------------------------
 
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
-        """Put a URL into its host's queue: by its priority, behind those of the same."""
+        """Put a URL into its host's queue, with its record: by its priority, behind those of the same."""
         host = self.host(key, host_name or host_of(known.url))
         worth = (known.depth, known.context, known.priority)
         wanted = self._ranks.get(worth)
@@ -99,13 +130,27 @@ class Change:
             return
         self._meta.turn += 1
         entry = queue_key(key[:8], wanted, self._meta.turn)
-        self.batch.put("queue", entry, key)
+        value = key
+        if is_short(known):
+            value = queued(key, known)
+            self._put_queued(entry, key, known, value)
+            self._entries[key] = entry
+        else:
+            self.batch.put("queue", entry, key)
+            self.put_known(key, known)
         if key[:8] in self._front.active:
-            self._offered[entry] = key
+            self._offered[entry] = value
         self._meta.totals.queued += 1
         host.queued += 1
         if not host.front_key or wanted < host.front_rank:
             self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
+
+    def _put_queued(self, entry: bytes, key: bytes, known: Known, value: bytes) -> None:
+        """Of a URL that was never asked for."""
+        self.known[key] = known
+        self.batch.put("queue", entry, value)
+        self.batch.put("urls", key, standing_at(entry, known.depth))
+        self.size += 2
 
     def dequeue(self, entry: bytes, host: Host) -> None:
         self.batch.delete("queue", entry)
@@ -118,10 +163,10 @@ class Change:
         worst = self._store.last("queue", host_key)
         if worst is None or worst[0] in self._dropped or worst[0] < queue_key(host_key, wanted, 0):
             return False
-        entry, key = worst
+        entry, key = worst[0], key_in(*worst)
         if key in self._leases:
             return False
-        known = self.known.get(key) or self._ledger.known(key)
+        known = self.known.get(key) or known_in(worst[1]) or self._ledger.known(key)
         assert known is not None, f"queued but unknown: {key.hex()}"
         self.dequeue(entry, host)
         self.refuse(key, known, Reason.QUEUE_FULL)
@@ -185,6 +230,9 @@ class Change:
             self.batch.put("sites", name.encode(), encode(site))
         self.batch.put("meta", b"meta", encode(self._meta))
         self._store.write(self.batch, sync=sync)
+        for entry in self._renewed.items():
+            if (back := self._front.active.get(entry[0][:8])) is not None:
+                back.renew(entry)
         self._front.follow(self._hosts, self._offered.items())
         for key in self._left:
             self._front.leave(key)

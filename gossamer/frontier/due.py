@@ -43,7 +43,6 @@ class Due:
             known = self._ledger.known(key)
             assert known is not None, f"due but unknown: {due.hex()}"
             known = msgspec.structs.replace(known, state=State.QUEUED, due_at=None)
-            change.put_known(key, known)
             self._meta.totals.waiting -= 1
             change.enqueue(key, known)
 

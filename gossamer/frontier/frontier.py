@@ -44,10 +44,13 @@ from gossamer.frontier.seen import Seen
 from gossamer.frontier.steps import Step, after, next_step
 from gossamer.frontier.store import BATCH_MAX
 from gossamer.frontier.tables import (
+    URL_KEY_BYTES,
     Totals,
     booking_key,
     encode,
     host_key,
+    key_in,
+    known_in,
     url_key,
 )
 from gossamer.interfaces import Filter, Store
@@ -226,7 +229,7 @@ class Frontier:
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
             elif (entry := self._next_entry(change, back)) is not None:
-                back.asked = entry[1]
+                back.asked = key_in(*entry)
                 back.out += 1
                 self._front.serve(back)
                 picked.append((back, entry))
@@ -257,13 +260,14 @@ class Frontier:
             refused = self._budgets.refusal(back.host, change.site)
             if refused is None and not self._patterns.has_spent(back.key, back.host):
                 return entry
-            known = self._ledger.known(entry[1])
+            key = key_in(*entry)
+            known = known_in(entry[1]) or self._ledger.known(key)
             assert known is not None, f"queued but unknown: {entry}"
             refused = refused or self._trap(back, known)
             if refused is None:
                 return entry
-            change.dequeue(entry[0], change.host(entry[1], back.host.name))
-            change.refuse(entry[1], known, refused.reason, refused.detail)
+            change.dequeue(entry[0], change.host(key, back.host.name))
+            change.refuse(key, known, refused.reason, refused.detail)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
         self._budgets.forgive(back.host)
@@ -280,11 +284,13 @@ class Frontier:
             return []
         self._meta.turn += 1
         turn, expires_at = self._meta.turn, now + self._limits.lease_s
-        found = self._ledger.known_among([entry[1] for _, entry in picked])
+        found = self._ledger.known_among([key for _, (_, key) in picked if len(key) == URL_KEY_BYTES])
         together = []
         for back, entry in picked:
-            known = found[entry[1]]
-            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, entry[1], known.validators)
+            key = back.asked
+            assert key is not None
+            known = known_in(entry[1]) or found[key]
+            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, key, known.validators)
             together.append(Held(lease, entry, known, turn, back))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]
@@ -429,7 +435,10 @@ class Frontier:
         step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
         known = after(held.known, outcome.lease.attempt, step, outcome, place)
         change.dequeue(held.entry[0], host)
-        change.put_known(key, known)
+        if step.to_the_end:
+            change.enqueue(key, known)
+        else:
+            change.put_known(key, known)
         self._count(change, host, step, outcome)
         if outcome.page is not None and not held.known.content_hash:  # else it is another visit
             self._patterns.count(key[:8], outcome)
@@ -437,8 +446,6 @@ class Frontier:
             assert step.due_at is not None
             self._due.put(change.batch, step.due_at, key)
             self.totals.waiting += 1
-        elif step.to_the_end:
-            change.enqueue(key, known)
 
     def _count(self, change: Change, host: Host, step: Step, outcome: Outcome) -> None:
         totals = self.totals
@@ -478,7 +485,6 @@ class Frontier:
             change.refuse(key, known, Reason.KILLS_WORKER, known.detail)
         else:
             known = msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail="", kills=0)
-            change.put_known(key, known)
             change.enqueue(key, known)
         change.write(sync=True)
         return True

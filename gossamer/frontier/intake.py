@@ -17,7 +17,7 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Totals, host_key, url_hash
+from gossamer.frontier.tables import Totals, decode_known, depth_of, host_key, is_standing, url_hash
 from gossamer.interfaces import Filter
 from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
@@ -101,10 +101,15 @@ class Intake:
             if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
             candidates.append((key, link, host, reason))
-        found = self._ledger.known_among(asked)
+        found = self._ledger.stored_among(asked)
         new = 0
         for key, link, host, reason in candidates:
-            new += self._take(change, key, link, host, reason, change.known.get(key) or found.get(key))
+            known, stored = change.known.get(key), found.get(key)
+            if known is None and stored is not None:
+                if is_standing(stored) and link.depth >= depth_of(stored):
+                    continue  # it is queued, and this way to it is no shorter
+                known = self._ledger.known(key) if is_standing(stored) else decode_known(stored)
+            new += self._take(change, key, link, host, reason, known)
         return new
 
     def _take(
@@ -115,8 +120,7 @@ class Intake:
             if (link.depth < known.depth or known.max_depth is not None) and (
                 known.state in (State.QUEUED, State.WAITING) and (nearer := come_nearer(known, link)) is not known
             ):
-                change.put_known(key, nearer)
-                self._leases.deepen(key, nearer)
+                change.renew(key, nearer)
             return False
         fresh = Known(
             link.url,
@@ -131,10 +135,9 @@ class Intake:
             priority=link.priority,
         )
         if known is None:
-            change.put_new(key, fresh)
+            change.meet(key)
         else:
             self._lift(known)
-            change.put_known(key, fresh)
         if reason is not None:
             # Recorded and not only counted: the same URL may turn up nearer to a seed, and `why` has to know.
             change.refuse(key, fresh, reason)
