@@ -132,8 +132,7 @@ def pages(arguments: argparse.Namespace) -> None:
     from gossamer.control.view import CrawlView  # noqa: PLC0415
 
     with CrawlView(Path(arguments.dir)) as view:
-        asked = (known for known in view.known() if report.was_asked_for(known))
-        for known in islice(asked, arguments.limit):
+        for known in islice(view.asked(), arguments.limit):
             print(json.dumps(report.page_facts(known)) if arguments.json else report.page_line(known))
 
 

@@ -421,8 +421,6 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     context: int = 100  # of the link that led here, in hundredths
     is_sitemap: bool = False  # found as one, in robots.txt or in another
     credit: int = 0  # that links gave it, and it has not given away (schedule/importance.py)
-    rank: int = 0  # its place in its host's queue while it is queued: rank and turn
-    turn: int = 0
     attempts: int = 0  # what follows is empty before the first of them, nearly always (tables.encode_new)
     kills: int = 0  # times that its worker died while it was in flight
     due_at: float | None = None  # the next try while waiting, or the next visit of a page that is done

@@ -155,10 +155,6 @@ def reasons_text(title: str, counts: dict[str, int]) -> list[str]:
 # ---- pages -----------------------------------------------------------------------------------------------
 
 
-def was_asked_for(known: Known) -> bool:
-    return known.fetched_at is not None
-
-
 def page_facts(known: Known) -> Facts:
     place = known.place
     return {

@@ -92,7 +92,12 @@ class CrawlView(AbstractContextManager["CrawlView"]):
 
     def known(self) -> Iterator[Known]:
         for ledger in self._ledgers:
-            yield from ledger.all_known()
+            yield from (known for _, known in ledger.all_known())
+
+    def asked(self) -> Iterator[Known]:
+        """The URLs that were asked for."""
+        for ledger in self._ledgers:
+            yield from ledger.all_asked()
 
     def quarantined(self) -> Iterator[Known]:
         for ledger in self._ledgers:

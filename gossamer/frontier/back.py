@@ -22,7 +22,7 @@ HEAD_MAX = 32  # entries in memory per active host: about 5 KB, and one seek per
 
 BOOKED = b"booked"  # stands for a request that is no lease
 
-Entry = tuple[bytes, bytes]  # queue key, URL key
+Entry = tuple[bytes, bytes]  # key and value in the queue
 
 
 class Back:
@@ -99,10 +99,13 @@ class Back:
         if entry[0] <= self._read_to:
             insort(self._head, entry)
 
-    def withdraw(self, entry: Entry) -> None:
+    def renew(self, entry: Entry) -> None:
+        """Something else is known of a URL that keeps its place."""
+        self._head = [entry if each[0] == entry[0] else each for each in self._head]
+
+    def withdraw(self, key: bytes) -> None:
         """An entry is no longer on disk."""
-        if entry in self._head:
-            self._head.remove(entry)
+        self._head = [entry for entry in self._head if entry[0] != key]
 
     def put_back(self, entry: Entry) -> None:
         """A lease ended without an outcome for the URL: it stands where it stood before."""

@@ -15,7 +15,20 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.priority import rank
 from gossamer.frontier.seen import Seen
 from gossamer.frontier.steps import Step
-from gossamer.frontier.tables import Meta, Site, encode, encode_queued, queue_key, rank_of
+from gossamer.frontier.tables import (
+    Meta,
+    Site,
+    encode,
+    entry_of,
+    is_short,
+    is_standing,
+    key_in,
+    known_in,
+    queue_key,
+    queued,
+    rank_of,
+    standing_at,
+)
 from gossamer.interfaces import Planner, Store
 from gossamer.records import Fetched, Host, Known, Moved, Outcome, Reason, State
 from gossamer.settings import FrontierSettings
@@ -53,9 +66,10 @@ class Change:
         self.is_dirty = False  # a counter changed, if nothing else did
         self._hosts: dict[bytes, Host] = {}
         self._sites: dict[str, Site] = {}
+        self._entries: dict[bytes, bytes] = {}  # of URLs queued in here that were never asked for
         self._offered: dict[bytes, bytes] = {}
+        self._renewed: dict[bytes, bytes] = {}
         self._dropped: set[bytes] = set()
-        self._places: dict[bytes, tuple[int, int]] = {}  # of what was queued: rank and turn
         self._left: list[bytes] = []
 
     # ---- URLs --------------------------------------------------------------------------------------------
@@ -65,9 +79,26 @@ class Change:
         self.batch.put("urls", key, encode(known))
         self.size += 2
 
-    def is_new(self, key: bytes) -> None:
+    def meet(self, key: bytes) -> None:
+        """A URL is known from now on; what becomes of it is written next."""
         self._meta.totals.known += 1
         self._seen.add(key)
+
+    def renew(self, key: bytes, known: Known) -> None:
+        """Something else is known of a URL that is queued or waits: it keeps its place."""
+        entry = self._entry(key)
+        if entry is None:
+            self.put_known(key, known)
+            self._leases.renew(key, known)
+            return
+        value = queued(key, known)
+        self._put_queued(entry, key, known, value)
+        if entry in self._offered:
+            self._offered[entry] = value
+        elif key in self._leases:
+            self._leases.renew(key, known, value)
+        elif key[:8] in self._front.active:
+            self._renewed[entry] = value
 
     def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
         """Final, with its reason; the URL is not in a queue, or the caller takes it out."""
@@ -91,7 +122,7 @@ class Change:
     # ---- queues ------------------------------------------------------------------------------------------
 
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
-        """Put a URL into its host's queue, by its priority, behind those of the same; it is stored with its place."""
+        """Put a URL into its host's queue, with its record: by its priority, behind those of the same."""
         host = self.host(key, host_name or host_of(known.url))
         wanted = self._rank(known, host)
         if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
@@ -99,15 +130,18 @@ class Change:
             return
         self._meta.turn += 1
         entry = queue_key(key[:8], wanted, self._meta.turn)
-        self.batch.put("queue", entry, key)
-        self.known[key] = known
-        self._places[key] = wanted, self._meta.turn
-        self.batch.put("urls", key, encode_queued(known, wanted, self._meta.turn))
-        self.size += 2
+        value = key
+        if is_short(known):
+            value = queued(key, known)
+            self._put_queued(entry, key, known, value)
+            self._entries[key] = entry
+        else:
+            self.batch.put("queue", entry, key)
+            self.put_known(key, known)
         if known.history is not None:
             self._meta.totals.revisits += 1
         if key[:8] in self._front.active:
-            self._offered[entry] = key
+            self._offered[entry] = value
         self._meta.totals.queued += 1
         host.queued += 1
         if not host.front_key or wanted < host.front_rank:
@@ -125,15 +159,30 @@ class Change:
         return wanted
 
     def raise_up(self, key: bytes, known: Known, host_name: str) -> None:
-        """Give a queued URL a better place: links have made it worth more."""
-        entry = queue_key(key[:8], *self._places.get(key, (known.rank, known.turn)))
-        host = self.host(key, host_name)
-        self.dequeue(entry, host, known)
+        """Give a queued URL that was never asked for a better place: links have made it worth more."""
+        entry = self._entry(key)
+        assert entry is not None, f"queued, and stands nowhere: {known}"
+        self.dequeue(entry, self.host(key, host_name), known)
         self._dropped.add(entry)
+        self._renewed.pop(entry, None)
         back = self._front.active.get(key[:8])
         if back is not None:
-            back.withdraw((entry, key))
+            back.withdraw(entry)
         self.enqueue(key, known, host_name)
+
+    def _entry(self, key: bytes) -> bytes | None:
+        """Where a URL stands that was never asked for; None: it was, or is not queued."""
+        entry = self._entries.get(key)
+        if entry is None and (stored := self._store.get("urls", key)) is not None and is_standing(stored):
+            entry = entry_of(key, stored)
+        return entry
+
+    def _put_queued(self, entry: bytes, key: bytes, known: Known, value: bytes) -> None:
+        """Of a URL that was never asked for."""
+        self.known[key] = known
+        self.batch.put("queue", entry, value)
+        self.batch.put("urls", key, standing_at(entry, known.depth))
+        self.size += 2
 
     def dequeue(self, entry: bytes, host: Host, known: Known) -> None:
         self.batch.delete("queue", entry)
@@ -148,17 +197,17 @@ class Change:
         worst = self._store.last("queue", host_key)
         if worst is None or worst[0] in self._dropped or worst[0] < queue_key(host_key, wanted, 0):
             return False
-        entry, key = worst
+        entry, key = worst[0], key_in(*worst)
         if key in self._leases:
             return False
-        known = self.known.get(key) or self._ledger.known(key)
+        known = self.known.get(key) or known_in(worst[1]) or self._ledger.known(key)
         assert known is not None, f"queued but unknown: {key.hex()}"
         self.dequeue(entry, host, known)
         self.refuse(key, known, Reason.QUEUE_FULL)
         self._dropped.add(entry)
         back = self._front.active.get(host_key)
         if back is not None:
-            back.withdraw(worst)
+            back.withdraw(entry)
         return True
 
     # ---- hosts and sites ---------------------------------------------------------------------------------
@@ -246,6 +295,9 @@ class Change:
         if self._planner is not None and (plans := self._planner.changes()) is not None:
             self.batch.put("meta", b"plans", plans)
         self._store.write(self.batch, sync=sync)
+        for entry in self._renewed.items():
+            if (back := self._front.active.get(entry[0][:8])) is not None:
+                back.renew(entry)
         self._front.follow(self._hosts, self._offered.items())
         for key in self._left:
             self._front.leave(key)

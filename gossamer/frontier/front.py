@@ -190,7 +190,7 @@ class Front:
     def follow(self, hosts: Iterable[bytes], offered: Iterable[Entry]) -> None:
         """Memory follows the disk: new entries reach the active hosts, idle hosts give up their place."""
         for entry in offered:
-            back = self.active.get(entry[1][:8])
+            back = self.active.get(entry[0][:8])
             if back is not None:
                 back.offer(entry)
                 if back.key not in self.turns:

@@ -45,10 +45,13 @@ from gossamer.frontier.seen import Seen
 from gossamer.frontier.steps import after, next_step
 from gossamer.frontier.store import BATCH_MAX
 from gossamer.frontier.tables import (
+    URL_KEY_BYTES,
     Totals,
     booking_key,
     encode,
     host_key,
+    key_in,
+    known_in,
     url_key,
 )
 from gossamer.interfaces import Filter, Planner, Store
@@ -258,7 +261,7 @@ class Frontier:
             elif back.is_leaving:
                 self._front.leave_if_idle(key)
             elif (entry := self._next_entry(change, back)) is not None:
-                back.asked = entry[1]
+                back.asked = key_in(*entry)
                 back.out += 1
                 self._front.serve(back)
                 picked.append((back, entry))
@@ -289,13 +292,14 @@ class Frontier:
             refused = self._budgets.refusal(back.host, change.site)
             if refused is None and not self._patterns.has_spent(back.key, back.host):
                 return entry
-            known = self._ledger.known(entry[1])
+            key = key_in(*entry)
+            known = known_in(entry[1]) or self._ledger.known(key)
             assert known is not None, f"queued but unknown: {entry}"
             refused = refused or self._trap(back, known)
             if refused is None or (known.history is not None and refused.reason in OF_NEW_PAGES):
                 return entry
-            change.dequeue(entry[0], change.host(entry[1], back.host.name), known)
-            change.refuse(entry[1], known, refused.reason, refused.detail)
+            change.dequeue(entry[0], change.host(key, back.host.name), known)
+            change.refuse(key, known, refused.reason, refused.detail)
             if change.size >= BATCH_MAX:
                 change.write(sync=False)
         self._budgets.forgive(back.host)
@@ -312,13 +316,15 @@ class Frontier:
             return []
         self._meta.turn += 1
         turn, expires_at = self._meta.turn, now + self._limits.lease_s
-        found = self._ledger.known_among([entry[1] for _, entry in picked])
+        found = self._ledger.known_among([key for _, (_, key) in picked if len(key) == URL_KEY_BYTES])
         together = []
         for back, entry in picked:
-            known = found[entry[1]]
+            key = back.asked
+            assert key is not None
+            known = known_in(entry[1]) or found[key]
             credit = self._planner.to_give(known, back.host) if self._planner is not None else 0
             copy = (known.validators, known.content_hash, credit)
-            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, entry[1], *copy)
+            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, key, *copy)
             together.append(Held(lease, entry, known, turn, back))
         self._leases.give(change.batch, turn, together, expires_at)
         return [held.lease for held in together]

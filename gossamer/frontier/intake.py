@@ -18,7 +18,7 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Totals, host_key, url_hash
+from gossamer.frontier.tables import Totals, decode_known, depth_of, host_key, is_short, is_standing, url_hash
 from gossamer.interfaces import Filter, Planner
 from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
@@ -111,14 +111,19 @@ class Intake:
             if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
             candidates.append((key, link, host, reason, is_promised))
-        found = self._ledger.known_among(asked)
+        found = self._ledger.stored_among(asked)
         new = 0
-        for key, link, host, reason, is_promised in candidates:
-            known = change.known.get(key) or found.get(key)
+        for key, link, host, reason, was_hot in candidates:
+            known, stored = change.known.get(key), found.get(key)
+            is_promised = was_hot
+            if planner is not None and link.worth and not was_hot and (known or stored):
+                is_promised = planner.promise(link.url, link.worth)
+            if known is None and stored is not None:
+                if is_standing(stored) and link.depth >= depth_of(stored) and not is_promised:
+                    continue  # it is queued, this way to it is no shorter, and it is worth about as much as before
+                known = self._ledger.known(key) if is_standing(stored) else decode_known(stored)
             new += self._take(change, key, link, host, reason, known)
-            if known is not None and planner is not None and (link.worth or link.lastmod):
-                if not is_promised:
-                    planner.promise(link.url, link.worth)
+            if planner is not None and known is not None and (is_promised or link.lastmod is not None):
                 self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host)
         return new
 
@@ -130,8 +135,7 @@ class Intake:
             if (link.depth < known.depth or known.max_depth is not None) and (
                 known.state in (State.QUEUED, State.WAITING) and (nearer := come_nearer(known, link)) is not known
             ):
-                change.put_known(key, nearer)
-                self._leases.deepen(key, nearer)
+                change.renew(key, nearer)
             return False
         fresh = Known(
             link.url,
@@ -147,7 +151,7 @@ class Intake:
             priority=link.priority,
         )
         if known is None:
-            change.is_new(key)
+            change.meet(key)
         else:
             self._lift(known)
             fresh = again(known, fresh)
@@ -168,8 +172,8 @@ class Intake:
         self, change: Change, planner: Planner, key: bytes, known: Known, lastmod: str | None, host: str
     ) -> None:
         """A page that is known was linked to once more, or its sitemap says when it changed."""
-        if known.state is State.QUEUED and key not in self._leases:
-            if (raised := planner.raised(known)) is not None:
+        if known.state is State.QUEUED:
+            if is_short(known) and key not in self._leases and (raised := planner.raised(known)) is not None:
                 change.raise_up(key, raised, host)
             return
         if known.state is not State.DONE:

@@ -60,11 +60,12 @@ class Leases:
 
     def give(self, batch: Batch, turn: int, together: list[Held], expires_at: float) -> None:
         for held in together:
-            key = held.entry[1]
+            key = held.lease.key
             self._held[key] = held
             self._running[key] = expires_at
         self._open[turn] = len(together)
-        batch.put("leases", lease_key(turn), encode(LeaseNote([held.entry for held in together], expires_at)))
+        note = LeaseNote([(held.entry[0], held.lease.key) for held in together], expires_at)
+        batch.put("leases", lease_key(turn), encode(note))
 
     def of(self, lease: Lease) -> Held | None:
         """What is held under this very lease; None: it ran out, and may have been given to another."""
@@ -95,8 +96,10 @@ class Leases:
     def next_expiry(self) -> float | None:
         return next(iter(self._running.values()), None)
 
-    def deepen(self, key: bytes, known: Known) -> None:
-        """What is known of a URL changed while it is in flight."""
+    def renew(self, key: bytes, known: Known, value: bytes | None = None) -> None:
+        """What is known of a URL changed while it is in flight; `value`: what its queue entry holds now."""
         held = self._held.get(key)
         if held is not None:
             held.known = known
+            if value is not None:
+                held.entry = (held.entry[0], value)

@@ -21,6 +21,10 @@ from gossamer.frontier.tables import (
     decode_note,
     decode_robots,
     decode_site,
+    entry_of,
+    is_standing,
+    key_in,
+    known_in,
     level_of,
     url_key,
 )
@@ -46,11 +50,23 @@ class Ledger:
 
     def known(self, key: bytes) -> Known | None:
         value = self._store.get("urls", key)
-        return decode_known(value) if value is not None else None
+        return self._read(key, value) if value is not None else None
 
     def known_among(self, keys: list[bytes]) -> dict[bytes, Known]:
+        return {key: self._read(key, value) for key, value in self.stored_among(keys).items()}
+
+    def stored_among(self, keys: list[bytes]) -> dict[bytes, bytes]:
+        """What `urls` has of them: records, and where those stand that were never asked for."""
         found = zip(keys, self._store.get_many("urls", keys), strict=True)
-        return {key: decode_known(value) for key, value in found if value is not None}
+        return {key: value for key, value in found if value is not None}
+
+    def _read(self, key: bytes, value: bytes) -> Known:
+        if not is_standing(value):
+            return decode_known(value)
+        entry = self._store.get("queue", entry_of(key, value))
+        known = known_in(entry) if entry is not None else None
+        assert known is not None, f"not where it should stand: {key.hex()}"
+        return known
 
     def host(self, key: bytes) -> Host | None:
         value = self._store.get("hosts", key)
@@ -72,9 +88,22 @@ class Ledger:
             return msgspec.structs.replace(known, state=State.IN_FLIGHT)
         return known
 
-    def all_known(self) -> Iterator[Known]:
+    def all_known(self, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, Known]]:
+        for key, value in self._store.scan("urls", start, prefix):
+            yield key, self._read(key, value)
+
+    def all_asked(self) -> Iterator[Known]:
+        """Those that were never asked for are passed over, most of them unread."""
         for _, value in self._store.scan("urls"):
-            yield decode_known(value)
+            if not is_standing(value) and (known := decode_known(value)).fetched_at is not None:
+                yield known
+
+    def queued(self, host: bytes) -> Iterator[Known]:
+        """The URLs of a host, best first."""
+        for entry, value in self._store.scan("queue", prefix=host):
+            known = known_in(value) or self.known(key_in(entry, value))
+            assert known is not None, f"queued but unknown: {entry.hex()}"
+            yield known
 
     def all_hosts(self) -> Iterator[Host]:
         for _, value in self._store.scan("hosts"):

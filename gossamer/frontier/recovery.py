@@ -46,6 +46,7 @@ def _hold_to_account(change: Change, key: bytes, known: Known, entry: bytes, kil
     known = msgspec.structs.replace(known, kills=known.kills + 1)
     if known.kills < kills_max:
         change.put_known(key, known)
+        change.batch.put("queue", entry, key)
         return
     change.dequeue(entry, change.host(key, host_of(known.url)), known)
     story = f"{known.kills} workers died while they processed it"

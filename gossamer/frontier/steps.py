@@ -95,8 +95,6 @@ def after(known: Known, attempt: int, step: Step, outcome: Outcome, place: Place
         known.context,
         known.is_sitemap,
         known.credit,
-        0,
-        0,
         attempt,
         known.kills,
         step.due_at,

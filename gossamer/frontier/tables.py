@@ -1,7 +1,9 @@
 """The schema of a partition's store: every table, its key and its value.
 
     urls        URL key                  -> Known        every accepted URL, whatever its state
+                                         -> rank, turn, depth    one that was never asked for: its Known is in `queue`
     queue       host key, rank, turn     -> URL key      the back queues: one range of keys per host, best first
+                                         -> URL hash, Known      of one that was never asked for
     hosts       host key                 -> Host         clocks and counters of every host ever met
     sites       site                     -> Site         counters of every site ever met
     front       level, turn              -> host key     hosts with something queued: best level first, then oldest
@@ -18,6 +20,10 @@
 A URL key is its host's key (8 bytes) and a hash of the URL (12 bytes), so that one host's URLs lie together: the
 links of a page mostly stay on its host, and looking them up touches few blocks. Numbers are big-endian, so that
 byte order is number order. A billion URLs collide with a chance of about 1 in 10^11.
+
+Most URLs of a large crawl wait for their first fetch. Their record is needed when their turn comes, and stands where
+it is read then: in the queue, next to those that are read with it. What `urls` holds of them is small, so that the
+links that lead to them again are looked up in few blocks. From the first fetch on the record is in `urls`.
 
 Beside the store lie two files: `seen.bloom` (seen.py) and `processing` (recorder.py).
 """
@@ -39,6 +45,8 @@ TABLES = (
 
 HOST_KEY_BYTES = 8
 URL_KEY_BYTES = 20
+URL_HASH_BYTES = URL_KEY_BYTES - HOST_KEY_BYTES
+STANDING_BYTES = 16  # rank, turn, depth; a Known is longer
 
 
 class LeaseNote(msgspec.Struct, frozen=True, array_like=True):
@@ -96,11 +104,17 @@ decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
 decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 
-def encode_queued(known: Known, rank: int, turn: int) -> bytes:
-    """A URL with its place in its queue. Of one that was never asked for half of the fields are empty, and an array
-    may end early; only what a seed says of itself stands near the very end, because it came into the records late."""
-    if known.attempts or known.fetched_at is not None or known.max_depth is not None or known.priority is not None:
-        return encode(msgspec.structs.replace(known, rank=rank, turn=turn))
+def is_short(known: Known) -> bool:
+    """Whether it was never asked for: then half of its fields are empty.
+
+    Only what a seed says of itself stands at the very end, because it came into the records last."""
+    if known.attempts or known.kills or known.fetched_at is not None:
+        return False
+    return known.max_depth is None and known.priority is None
+
+
+def encode_short(known: Known) -> bytes:
+    """Without the fields that are empty: an array may end early."""
     return encode(
         (
             known.url,
@@ -114,8 +128,6 @@ def encode_queued(known: Known, rank: int, turn: int) -> bytes:
             known.context,
             known.is_sitemap,
             known.credit,
-            rank,
-            turn,
         )
     )
 
@@ -125,7 +137,7 @@ def host_key(host: str) -> bytes:
 
 
 def url_hash(url: Url) -> bytes:
-    return blake2b(url.encode(), digest_size=URL_KEY_BYTES - HOST_KEY_BYTES).digest()
+    return blake2b(url.encode(), digest_size=URL_HASH_BYTES).digest()
 
 
 def url_key(url: Url) -> bytes:
@@ -134,7 +146,7 @@ def url_key(url: Url) -> bytes:
 
 def booking_key(host: bytes) -> bytes:
     """Stands in `leases` for a turn that was given away for something else than a page."""
-    return host + bytes(URL_KEY_BYTES - HOST_KEY_BYTES)
+    return host + bytes(URL_HASH_BYTES)
 
 
 def lease_key(turn: int) -> bytes:
@@ -147,6 +159,42 @@ def queue_key(host: bytes, rank: int, turn: int) -> bytes:
 
 def rank_of(key: bytes) -> int:
     return int.from_bytes(key[8:12], "big")
+
+
+# ---- where a URL stands that was never asked for, as `urls` has it
+
+
+def standing_at(entry: bytes, depth: int) -> bytes:
+    return entry[HOST_KEY_BYTES:] + depth.to_bytes(4, "big")
+
+
+def is_standing(value: bytes) -> bool:
+    return len(value) == STANDING_BYTES
+
+
+def entry_of(key: bytes, standing: bytes) -> bytes:
+    """Its key in `queue`."""
+    return key[:HOST_KEY_BYTES] + standing[:12]
+
+
+def depth_of(standing: bytes) -> int:
+    return int.from_bytes(standing[12:], "big")
+
+
+# ---- and as its queue has it
+
+
+def queued(key: bytes, known: Known) -> bytes:
+    return key[HOST_KEY_BYTES:] + encode_short(known)
+
+
+def key_in(entry: bytes, value: bytes) -> bytes:
+    return value if len(value) == URL_KEY_BYTES else entry[:HOST_KEY_BYTES] + value[:URL_HASH_BYTES]
+
+
+def known_in(value: bytes) -> Known | None:
+    """None: it was asked for before, and its record is in `urls`."""
+    return decode_known(value[URL_HASH_BYTES:]) if len(value) > URL_KEY_BYTES else None
 
 
 def front_key(level: int, turn: int) -> bytes:

@@ -114,6 +114,7 @@ class FrontierMachine(RuleBasedStateMachine):
             self.naive.lease(lease, now)
             self.leases_seen[lease.url] += 1
             assert 1 <= lease.attempt <= self.leases_seen[lease.url]
+            assert lease.link.depth == self.naive.urls[lease.url].depth
         self.asked += leases
         for name, booking in self.bookings:
             if booking.done() and not booking.cancelled() and self.naive.host(name).asked != BOOKED:

@@ -14,6 +14,7 @@ import base64
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,7 +24,7 @@ from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.control.view import CrawlView
 from gossamer.frontier.store import RocksStore, StoreDamaged
-from gossamer.frontier.tables import decode_known, host_key
+from gossamer.frontier.tables import host_key
 from gossamer.records import Host, Known, RobotsCopy, State, Url
 
 T = TypeVar("T")
@@ -88,12 +89,12 @@ class View(CrawlView):
         for number in numbers:
             if number < first:
                 continue
-            rows = self._stores[number].scan("urls", start if number == first else b"", prefix)
-            for key, value in rows:
-                known = decode_known(value)
+            rows = self._ledgers[number].all_known(start if number == first else b"", prefix)
+            for key, known in rows:
                 if known.state is State.QUEUED and key in self.in_flight_keys(number):
-                    known = msgspec.structs.replace(known, state=State.IN_FLIGHT)
-                yield write_cursor(number, key), known
+                    yield write_cursor(number, key), msgspec.structs.replace(known, state=State.IN_FLIGHT)
+                else:
+                    yield write_cursor(number, key), known
 
     def levels(self) -> Iterator[tuple[int, int]]:
         """How many hosts with something queued stand at which level."""
@@ -118,14 +119,8 @@ class View(CrawlView):
 
     def queued_of(self, host: str, most: int) -> list[Url]:
         """The next URLs of a host, best first."""
-        store = self._stores[self.partition_of_host(host)]
-        urls = []
-        for _, key in store.scan("queue", prefix=host_key(host)):
-            if value := store.get("urls", key):
-                urls.append(decode_known(value).url)
-            if len(urls) >= most:
-                break
-        return urls
+        queued = self._ledgers[self.partition_of_host(host)].queued(host_key(host))
+        return [known.url for known in islice(queued, most)]
 
 
 def bracketed(host: str) -> str:
