@@ -87,10 +87,7 @@ def process(
     chosen = choose(blocks, reading.areas, reading.links)
     main_text = " ".join([blocks[number] for number in chosen]) or full_text
     links = Links(url, said.base, codec, weights)
-    for href, anchor, rel, position in _placed(reading, frozenset(chosen)):
-        links.add(href, anchor, rel, None, position)
-        if len(links) >= LINKS_MAX:
-            break
+    links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
     return Page(
         url,
         media_type="text/html",
