@@ -102,11 +102,11 @@ def simhash(text: str, *, shingle_words: int = SHINGLE_WORDS) -> int:
 
 def fingerprint(text: str, *, shingle_words: int = SHINGLE_WORDS) -> tuple[int, int]:
     """The SimHash of a text, and how many words it was made of: of a few words it tells nothing."""
-    words = _words(text[:CHARS_MAX] or " ")
+    words = _words(text[:CHARS_MAX]).astype(np.uint64)
     if not len(words):
         return 0, 0
     count = max(1, len(words) - shingle_words + 1)
-    shingles = words[:count].astype(np.uint64)
+    shingles = words[:count].copy()
     for later in range(1, min(shingle_words, len(words))):
         shingles *= _STEP
         shingles += words[later : later + count]
@@ -128,7 +128,7 @@ def _words(text: str) -> NDArray[np.uint32]:
     """A hash of each word, in their order."""
     pieces: list[NDArray[np.uint32]] = []
     start = 0
-    while start < len(text):
+    while start < len(text) or not pieces:
         end = start + PIECE_CHARS
         if end < len(text):
             end = text.rfind(" ", start, end) + 1 or end  # at a space, which is in no word
@@ -138,27 +138,22 @@ def _words(text: str) -> NDArray[np.uint32]:
 
 
 def _words_of_piece(text: str) -> NDArray[np.uint32]:
-    codes = _codes(text)
-    count = len(codes)
+    codes = _codes(f" {text} x")  # so that a gap is before each word, and a word after the last
     letters = codes != 0
-    bounds = np.ones(count + 1, bool)  # where a word starts; and the end
-    bounds[0] = letters[0]
-    np.greater(letters[1:], letters[:-1], out=bounds[1:-1])
+    begins = letters[1:] > letters[:-1]
     if codes.dtype != np.uint8:
         signs = codes >= _SIGN
-        bounds[:-1] |= signs
-        bounds[1:-1] |= signs[:-1] & letters[1:]
-    starts = bounds.nonzero()[0]
-    powers, inverses = _powers(1 << count.bit_length())
-    sums = np.zeros(count + 1, np.uint32)
-    np.cumsum(codes * powers[:count], out=sums[1:])
-    sums = sums.take(starts)
+        begins |= signs[1:]
+        begins |= signs[:-1] & letters[1:]
+    before = begins.nonzero()[0]  # the place before each word
+    powers, inverses = _powers(1 << len(codes).bit_length())
+    sums = (codes * powers[: len(codes)]).cumsum(dtype=np.uint32).take(before)
     # Of a word and the gap behind it, which adds nothing.
-    words: NDArray[np.uint32] = (sums[1:] - sums[:-1]) * inverses.take(starts[:-1])
+    words: NDArray[np.uint32] = (sums[1:] - sums[:-1]) * inverses[1:].take(before[:-1])
     digits = (codes == _DIGIT).nonzero()[0]
     if len(digits):
         counts = np.ones(len(words), bool)
-        counts[starts.searchsorted(digits, "right") - 1] = False
+        counts[before.searchsorted(digits) - 1] = False
         words = words[counts]
     return words
 
