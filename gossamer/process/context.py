@@ -56,6 +56,7 @@ _GENERIC_TEXT = """
     meer, terug, verder, volgende, vorige, dalej, więcej, wstecz, läs mer, mer, nästa, далее, ещё, здесь, назад,
     подробнее, читать далее, 前へ, 次へ, 続きを読む, 더보기, 下一页, 上一页, 更多"""
 GENERIC_WORDS = frozenset(" ".join(phrase.split()) for phrase in _GENERIC_TEXT.split(","))
+_WORDS_CHARS_MAX = max(map(len, GENERIC_WORDS))
 _GENERIC_CHARS_MAX = 30  # of the longest phrase, with a sign or a number at its end: "next page (12) »"
 _NO_LETTERS = " 0123456789.,:;!?#&*+-/|=_~'\"()[]{}<>«»‹›“”„‘’•·…–—←→↑↓▲▼▶◀►◄\xa0"
 _DEFAULT_WEIGHTS = ContextSettings()
@@ -87,8 +88,9 @@ def place_worth(position: str, rel: str, leaves_site: bool, weights: ContextSett
 
 
 def anchor_worth(anchor: str) -> float:
-    if len(anchor) > _GENERIC_CHARS_MAX:
-        return SAYS_SOMETHING
+    chars = len(anchor)
+    if chars > _WORDS_CHARS_MAX and (chars > _GENERIC_CHARS_MAX or (anchor[0].isalpha() and anchor[-1].isalpha())):
+        return SAYS_SOMETHING  # as what follows would find, in a third of the time
     if not anchor:
         return EMPTY
     words = anchor.strip(_NO_LETTERS)

@@ -30,7 +30,7 @@ from gossamer.process.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, c
 from gossamer.process.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
 from gossamer.process.reading import Attributes, Reading, read, tag_id
 from gossamer.process.srcset import candidates
-from gossamer.process.text import decode, fold
+from gossamer.process.text import as_utf8, fold
 from gossamer.records import Link, Page, Url
 from gossamer.settings import ContextSettings
 
@@ -74,10 +74,10 @@ def process(
     weights: ContextSettings = WEIGHTS,
 ) -> Page:
     """`links_from`: `images` and `scripts` also make links (`process.links_from`)."""
-    text, codec = decode(body, content_type)
+    markup, codec = as_utf8(body, content_type)
     reading = Reading()
     said = _Said(reading, agent.lower(), links_from)
-    if (root := _tree(body, text, codec).root) is not None:
+    if (root := _tree(markup).root) is not None:
         read(root, reading, said, _told("images" in links_from, "scripts" in links_from))
     blocks = reading.blocks
     full_text = " ".join(blocks)
@@ -87,10 +87,7 @@ def process(
     chosen = choose(blocks, reading.areas, reading.links)
     main_text = " ".join([blocks[number] for number in chosen]) or full_text
     links = Links(url, said.base, codec, weights)
-    for href, anchor, rel, position in _placed(reading, frozenset(chosen)):
-        links.add(href, anchor, rel, None, position)
-        if len(links) >= LINKS_MAX:
-            break
+    links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
     return Page(
         url,
         media_type="text/html",
@@ -136,11 +133,9 @@ def refresh_link(target: str, url: Url) -> list[Link]:
     return list(links)
 
 
-def _tree(body: bytes, text: str, codec: str) -> LexborHTMLParser:
-    cut = cut_where_nesting_explodes(with_growing_references_spelled_out(text))
-    # What is UTF-8 already need not be written as UTF-8 once more for lexbor.
-    is_the_body = cut is text and codec == "utf-8" and "\ufffd" not in text and not body.startswith(b"\xef\xbb\xbf")
-    return LexborHTMLParser(body if is_the_body else cut, options=LexborDocumentOptions.WO_EVENTS)
+def _tree(markup: bytes) -> LexborHTMLParser:
+    harmless = cut_where_nesting_explodes(with_growing_references_spelled_out(markup))
+    return LexborHTMLParser(harmless, options=LexborDocumentOptions.WO_EVENTS)
 
 
 class _Said:
@@ -259,6 +254,6 @@ def _placed(reading: Reading, chosen: frozenset[int]) -> Iterator[tuple[str, str
 
 def _has_odd_spaces(text: str) -> bool:
     """Whether folding would change anything; it takes longer than parsing, and many pages need none."""
-    if text.rfind("  ") >= 0:  # `in` is right too, and takes three times as long
+    if "\n" in text or "\t" in text or "\r" in text or "\xa0" in text or "\u3000" in text:
         return True
-    return "\n" in text or "\t" in text or "\r" in text or "\xa0" in text or "\u3000" in text
+    return text.rfind("  ") >= 0  # `in` is right too, and takes three times as long

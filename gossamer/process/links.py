@@ -12,7 +12,7 @@ its words (context.py) is told for pages, where there are such; of two places th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote_from_bytes
 
 from gossamer.process.context import POSITIONS, anchor_worth, place_worth
@@ -24,12 +24,11 @@ from gossamer.url.site import host_of, origin_of, site_of
 
 ANCHOR_CHARS_MAX = 200  # enough to tell what a link is about; a whole page inside one <a> does occur
 
-# Half the links of the web are so plain that joining them to their page needs no parser and no rules (0.5 µs against
+# Most links of the web are so plain that joining them to their page needs no parser and no rules (0.5 µs against
 # 1.2 µs): parts of unreserved characters, none of them empty or starting with a dot, and a query of such characters.
 # A test compares the two ways.
-_PLAIN = re.compile(
-    r"/?(?:[A-Za-z0-9_~-][A-Za-z0-9_~.-]*+/)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_~.-]*+)?(\?[\w~.=&+-]*+)?", re.A
-)
+_PLAIN_PATH = re.compile(r"(?:/|(?=[\w~-]))(?:[\w~-][\w~.-]*+/)*+(?:[\w~-][\w~.-]*+)?", re.A)
+_PLAIN_QUERY = re.compile(r"[\w~.=&+-]*+", re.A)
 _PLAIN_CHARS_MAX = 500
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -61,22 +60,46 @@ class Links:
         return iter(self._by_url.values())
 
     def resolve(self, href: str) -> Url | None:
-        if self._origin and 0 < len(href) <= _PLAIN_CHARS_MAX and (plain := _PLAIN.fullmatch(href)) is not None:
-            if plain[1] is not None:
-                path, _, query = href.partition("?")
-                if not path:
-                    return canonicalize(href, self._base)
-                query = normal_query(query)
-                href = f"{path}?{query}" if query else path
-            return self._origin + href if href[0] == "/" else self._folder + href
+        if self._origin and len(href) <= _PLAIN_CHARS_MAX:
+            path, mark, query = href.partition("#")[0].partition("?")
+            if _PLAIN_PATH.fullmatch(path) and (not mark or _PLAIN_QUERY.fullmatch(query)):
+                if mark and (query := normal_query(query)):
+                    path = f"{path}?{query}"
+                return self._origin + path if path[0] == "/" else self._folder + path
         if self._codec != "utf-8" and not href.isascii():
             href = _in_page_encoding(href, self._codec)
         return canonicalize(href, self._base)
 
     def add(self, href: str, anchor: str = "", rel: str = "", lastmod: str | None = None, position: str = "") -> None:
         url = self.resolve(href)
-        if url is None:
-            return
+        if url is not None:
+            self._add(url, anchor, rel, lastmod, position)
+
+    def add_all(self, found: Iterable[tuple[str, str, str, str]], most: int) -> None:
+        """`add` for each href, anchor, rel and position, until there are so many links. Those that most are, new,
+        without rel and to the own host, are made on the way: 2.2 µs instead of 2.7."""
+        by_url, page, home, origin, folder = self._by_url, self._page, self._home, self._origin, self._folder
+        worths: dict[str, tuple[float, float]] = {}  # of such links, by their position
+        for href, anchor, rel, position in found:
+            if origin and _PLAIN_PATH.fullmatch(href) and len(href) <= _PLAIN_CHARS_MAX:
+                url: Url | None = origin + href if href[0] == "/" else folder + href
+            else:
+                url = self.resolve(href)
+            if url is None:
+                continue
+            if rel or url in by_url or not url.startswith(home):
+                self._add(url, anchor, rel, None, position)
+            else:
+                parts = worths.get(position)
+                if parts is None:
+                    parts = worths[position] = self._place_worth(position, "", leaves_site=False)
+                by_url[url] = Link(
+                    url, anchor, "", page, 0, (), None, position, parts[0] + parts[1] * anchor_worth(anchor)
+                )
+            if len(by_url) >= most:
+                break
+
+    def _add(self, url: Url, anchor: str, rel: str, lastmod: str | None, position: str) -> None:
         known = self._by_url.get(url)
         if known is not None:
             is_better = POSITIONS[position] > POSITIONS[known.position]
@@ -86,14 +109,19 @@ class Links:
             anchor, lastmod = known.anchor or anchor, known.lastmod or lastmod
             rel = rel if is_allowed_now else known.rel
             position = position if is_better else known.position
-        worth = 1.0
-        if self._weights is not None:
-            place = (position, rel, not url.startswith(self._home) and self._leaves_site(url))
-            parts = self._places.get(place)
-            if parts is None:
-                parts = self._places[place] = place_worth(*place, self._weights)
-            worth = parts[0] + parts[1] * anchor_worth(anchor)
+        leaves_site = not url.startswith(self._home) and self._leaves_site(url)
+        parts = self._place_worth(position, rel, leaves_site=leaves_site)
+        worth = parts[0] + parts[1] * anchor_worth(anchor)
         self._by_url[url] = Link(url, anchor, rel, self._page, 0, (), lastmod, position, worth)
+
+    def _place_worth(self, position: str, rel: str, *, leaves_site: bool) -> tuple[float, float]:
+        if self._weights is None:
+            return 1.0, 0.0
+        parts = self._places.get((position, rel, leaves_site))
+        if parts is None:
+            parts = place_worth(position, rel, leaves_site, self._weights)
+            self._places[position, rel, leaves_site] = parts
+        return parts
 
     def _leaves_site(self, url: Url) -> bool:
         return site_of(host_of(url)) != site_of(host_of(self._page))

@@ -15,13 +15,13 @@ import re
 from collections import Counter
 
 OPEN_HARMLESS = 1000  # at worst half a second
-BLOCK_CHARS = 16_384
+BLOCK_BYTES = 16_384
 DEPTH_MAX = 1000
 COPIES_MAX = 500_000  # about 200 MB
 
-_START_OR_END = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)|<!--.*?(?:-->|\Z)", re.DOTALL)
-_FORMATTING = frozenset(("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"))
-_NOT_NESTING = """
+_START_OR_END = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+_NOT_NESTING = b"""
     area base br col embed frame hr img input link meta param source track wbr
     a p li dt dd td th tr tbody thead tfoot colgroup option optgroup rp rt
 """
@@ -30,24 +30,24 @@ _CLOSED_AT_ONCE = frozenset(_NOT_NESTING.split())  # void elements, and those th
 
 # lexbor makes as much room for a reference as it takes in the source, and these two take less than what they stand
 # for. Behind 16 KiB of one text or attribute it writes the rest into somebody else's memory.
-_GROWING = {"&nGt;": "\u226b\u20d2", "&nLt;": "\u226a\u20d2"}
-_ANY_GROWING = re.compile("&n[GL]t;")  # twice as fast as `in`, which is slow with more than one character
+_GROWING = {b"&nGt;": "\u226b\u20d2".encode(), b"&nLt;": "\u226a\u20d2".encode()}
+_ANY_GROWING = re.compile(b"&n[GL]t;")  # twice as fast as `in`, which is slow with more than one character
 
 
-def with_growing_references_spelled_out(text: str) -> str:
-    if "&" in text and _ANY_GROWING.search(text):
+def with_growing_references_spelled_out(markup: bytes) -> bytes:
+    if b"&" in markup and _ANY_GROWING.search(markup):
         for reference, characters in _GROWING.items():
-            text = text.replace(reference, characters)
-    return text
+            markup = markup.replace(reference, characters)
+    return markup
 
 
-def cut_where_nesting_explodes(text: str) -> str:
-    if not _may_explode(text):
-        return text
-    opened: Counter[str] = Counter()
+def cut_where_nesting_explodes(markup: bytes) -> bytes:
+    if not _may_explode(markup):
+        return markup
+    opened: Counter[bytes] = Counter()
     depth = formatting = copies = 0
-    for tag in _START_OR_END.finditer(text):
-        name = (tag[2] or "").lower()
+    for tag in _START_OR_END.finditer(markup):
+        name = (tag[2] or b"").lower()
         if tag[1]:
             if opened[name]:
                 opened[name] -= 1
@@ -59,18 +59,18 @@ def cut_where_nesting_explodes(text: str) -> str:
             formatting += name in _FORMATTING
         copies += formatting
         if depth > DEPTH_MAX or copies > COPIES_MAX:
-            return text[: tag.start()]
-    return text
+            return markup[: tag.start()]
+    return markup
 
 
-def _may_explode(text: str) -> bool:
+def _may_explode(markup: bytes) -> bool:
     """Whether somewhere more tags may be open than are harmless, by counting alone."""
-    if text.count("<") < OPEN_HARMLESS:
+    if markup.count(b"<") < OPEN_HARMLESS:
         return False
     opened = 0
-    for at in range(0, len(text), BLOCK_CHARS):
-        tags = text.count("<", at, at + BLOCK_CHARS)
-        ends = text.count("</", at, at + BLOCK_CHARS)
+    for at in range(0, len(markup), BLOCK_BYTES):
+        tags = markup.count(b"<", at, at + BLOCK_BYTES)
+        ends = markup.count(b"</", at, at + BLOCK_BYTES)
         if opened + tags - ends > OPEN_HARMLESS:
             return True
         opened = max(0, opened + tags - 2 * ends)

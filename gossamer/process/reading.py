@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from itertools import islice
 from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -34,6 +33,8 @@ Attributes = dict[str, str]
 Found = tuple[str, str, str, int, int]
 """A link: href, anchor, rel, area, number of its block."""
 Said = TypeVar("Said")
+Tellers = Mapping[int, Callable[[Said, Attributes], None]]
+"""What is told of an element and its attributes, by lexbor's number for it."""
 
 
 @cache
@@ -135,10 +136,7 @@ class Reading:
             self.title = fold(node.text_lexbor())[:TITLE_CHARS_MAX]
 
 
-def read(
-    root: LexborNode, reading: Reading, said: Said, elements: Mapping[int, Callable[[Said, Attributes], None]]
-) -> None:
-    """`elements`: what is told to `said` of an element and its attributes, by lexbor's number for it."""
+def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]) -> None:
     # Names for what every node is asked for, and no calls on the way of a leaf: with them a page takes 17 µs more.
     kind_of, add_a, run, blocks, areas = _KINDS.get, reading.add_a, reading.run, reading.blocks, reading.areas
     children: Iterator[LexborNode] = iter((root,))
@@ -163,12 +161,12 @@ def read(
                 reading.end(_BLOCK)
             if kind == _AREA:
                 inside = area_of(_AREA_TAGS[tag], node.attributes, inside)
-            elif kind == _HEADING and (tag == _H1 or inside < NAVIGATION):
-                reading.add_heading(node)  # an <h1> is that of the page even in its <header>
-            elif kind == _TOLD and tag in elements:
-                elements[tag](said, _attributes(node))
+            elif kind != _BLOCK:
+                _hear(node, tag, reading, said, elements)
             links: list[LexborNode] = []
-            for each in islice(node.traverse(), 1, None):  # the first is the node itself
+            descendants = node.traverse()
+            next(descendants)  # the node itself
+            for each in descendants:
                 tag = each.tag_id
                 if tag == _A:
                     if links and _follows_a_link(each):
@@ -194,6 +192,14 @@ def read(
             children, kind, outer = around.pop()
             reading.end(kind)
             reading.area = outer
+
+
+def _hear(node: LexborNode, tag: int, reading: Reading, said: Said, elements: Tellers[Said]) -> None:
+    """A block that says something about the page."""
+    if tag in elements:
+        elements[tag](said, _attributes(node))
+    elif tag == _H1 or (_KINDS[tag] == _HEADING and reading.area < NAVIGATION):
+        reading.add_heading(node)  # an <h1> is that of the page even in its <header>
 
 
 def _attributes(node: LexborNode) -> Attributes:

@@ -246,6 +246,12 @@ def test_any_bytes_make_a_page(body: bytes, content_type: str | None) -> None:
     assert process(body, PAGE, content_type).url == PAGE
 
 
+def test_bytes_that_are_no_utf8_are_marked_where_they_stand() -> None:
+    found = process(b"<title>\xe9t\xe9</title><a href='/\xff'>caf\xe9</a> \xc3<br>", PAGE, "text/html; charset=utf-8")
+    assert (found.title, found.text) == ("\ufffdt\ufffd", "caf\ufffd \ufffd")
+    assert [(link.url, link.anchor) for link in found.links] == [("http://a.test/%EF%BF%BD", "caf\ufffd")]
+
+
 @pytest.mark.parametrize(
     "markup",
     [

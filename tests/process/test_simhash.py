@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from gossamer.process.simhash import CHARS_MAX, fingerprint, simhash
+from gossamer.process.simhash import CHARS_MAX, PIECE_CHARS, fingerprint, simhash
 from tests import cases
 
 WORDS = [
@@ -111,6 +111,18 @@ def test_a_shingle_can_be_of_any_length() -> None:
 )
 def test_nothing_that_is_a_text_breaks_it(strange: str) -> None:
     assert 0 <= simhash(strange) < 1 << 64
+
+
+def test_letters_in_bytes_and_letters_in_code_points_make_the_same_words() -> None:
+    for written in (" ".join(text(1)), "".join(map(chr, range(256))), "Où était-il donc PASSÉ, à 12:30? ½ ª µ ß ÿ"):
+        assert fingerprint(written) == fingerprint(written + " \u2019")  # a gap that is in no byte
+
+
+def test_no_word_is_cut_where_a_long_text_is_read_piece_by_piece() -> None:
+    long = " ".join(text(1, words=20_000))
+    assert len(long) > 3 * PIECE_CHARS
+    assert fingerprint(long)[1] == 20_000
+    assert fingerprint(long) == fingerprint("?" * 10 + long)  # cut elsewhere
 
 
 def test_of_megabytes_only_the_beginning_counts() -> None:

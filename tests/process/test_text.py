@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.process.text import decode, fold, process
+from gossamer.process.text import as_utf8, decode, fold, process
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,13 @@ def test_a_declaration_counts_more_than_what_it_looks_like() -> None:
 def test_any_bytes_give_a_text(body: bytes, content_type: str | None) -> None:
     text, _ = decode(body, content_type)
     text.encode()
+
+
+@given(st.binary(), st.sampled_from([None, "text/html; charset=utf-8", "x; charset=utf-16", "x; charset=koi8-r"]))
+def test_in_utf8_a_body_is_the_same_text(body: bytes, content_type: str | None) -> None:
+    text, codec = decode(body, content_type)
+    markup, same = as_utf8(body, content_type)
+    assert (markup.decode("utf-8", "replace"), same) == (text, codec)
 
 
 def test_plain_text_is_folded_and_holds_no_links() -> None:
