@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ from selectolax.lexbor import LexborHTMLParser
 from gossamer.frontier.store import RocksStore, _options
 from gossamer.process import html
 from gossamer.process.duplicates import TABLES, Duplicates
-from gossamer.process.near import BLOCK_BITS, BUCKETS, NearIndex, _encode
+from gossamer.process.near import BLOCK_BITS, NearIndex, _encode
 from gossamer.process.simhash import fingerprint
 from gossamer.records import Claim
 from gossamer.synthetic_web.answer import Anchor
@@ -46,10 +45,10 @@ from gossamer.synthetic_web.text import text
 from gossamer.url.canonical import canonicalize
 from gossamer.worker import steady_memory
 
-T = TypeVar("T")
 URL = "http://h1.test/p/1"
 PAGE_BYTES, PAGE_LINKS = 21_000, 50
 NEAR_BITS, SHINGLE_WORDS = 3, 3
+AT_ONCE = 50  # claims in a commit
 TARGET_PAGE_US, TARGET_LOOKUP_US = 500, 100
 
 
@@ -142,47 +141,52 @@ def index_facts(folder: Path, count: int, lookups: int) -> dict[str, float]:
         for near, bits in zip(chance.choice(prints, lookups), chance.random((lookups, 64)).argsort(1), strict=True)
     ]
     index = duplicates._near
-    first, second = unknown[:lookups], unknown[lookups:]
-    assert not any(index.nearest(simhash, "") for simhash in first[:10])
-    assert all(index.nearest(simhash, "") for simhash in moved[:10])
-    for simhash in first[: lookups // 5]:  # a crawl has been at it for a while
-        index.nearest(simhash, "")
-    facts |= timed("lookup_of_a_new_one", lambda simhash: index.nearest(simhash, ""), first)
-    facts |= timed("lookup_three_bits_away", lambda simhash: index.nearest(simhash, ""), moved)
-    claims = [Claim(sha256(str(each).encode()).hexdigest(), a_url(each), 0.0, each) for each in second]
-    facts |= timed("judge_of_a_new_one", duplicates.judge, claims)
-    batches = [claims[start : start + 50] for start in range(0, lookups, 50)]
-    facts |= timed("settle_of_one", duplicates.settle, batches, each=50)
+    first, second = batched(unknown[:lookups]), batched(unknown[lookups:])
+    three_away = batched(moved)
+    assert not any(index.nearest(first[0]))
+    assert all(index.nearest(three_away[0]))
+    for some in first[: len(first) // 5]:  # a crawl has been at it for a while
+        index.nearest(some)
+    facts |= timed("lookup_of_a_new_one", index.nearest, first)
+    facts |= timed("lookup_three_bits_away", index.nearest, three_away)
+    facts |= timed("judge_of_a_new_one", duplicates.judge, second)
+    facts |= timed("settle_of_one", duplicates.settle, second)
     duplicates.close()
     store.close()
     return {f"{name}_at_{count}": value for name, value in facts.items()}
 
 
-def timed(name: str, work: Callable[[T], object], given: list[T], each: int = 1) -> dict[str, float]:
+def batched(simhashes: list[int]) -> list[list[Claim]]:
+    """As a worker asks: for the pages of a commit together."""
+    claims = [Claim(sha256(str(each).encode()).hexdigest(), a_url(each), 0.0, each) for each in simhashes]
+    return [claims[start : start + AT_ONCE] for start in range(0, len(claims), AT_ONCE)]
+
+
+def timed(name: str, work: Callable[[list[Claim]], object], given: list[list[Claim]]) -> dict[str, float]:
     cpu, wall = time.process_time(), time.perf_counter()
     for one in given:
         work(one)
     cpu_us, wall_us = (
-        round((now - then) * 1e6 / len(given) / each, 1)
+        round((now - then) * 1e6 / len(given) / AT_ONCE, 1)
         for now, then in ((time.process_time(), cpu), (time.perf_counter(), wall))
     )
     return {f"{name}_cpu_us": cpu_us, f"{name}_wall_us": wall_us}
 
 
 def build(folder: Path, prints: NDArray[np.uint64]) -> None:
-    """The rows that `NearIndex.add` would write, in the order of their keys, and the bits of its map."""
+    """The rows that `NearIndex.add` would write, in the order of their keys, and its list of buckets."""
     store = RocksStore(folder, TABLES)
     NearIndex(store, NEAR_BITS, SHINGLE_WORDS).close()
-    filled = np.zeros(BUCKETS, bool)
+    filled = []
     written = prints.astype(">u8").tobytes()
     owners = ((written[at : at + 8], _encode((a_url(at), 0.0))) for at in range(0, len(written), 8))
     ingest(store, "owners", owners)
     low = np.uint64((1 << BLOCK_BITS) - 1)
     for buckets in (prints & low, (prints >> np.uint64(64 - BLOCK_BITS)) + np.uint64(1 << BLOCK_BITS)):
         order = buckets.argsort(kind="stable")
-        filled[buckets] = True
+        filled.append(np.unique(buckets).astype("<u4"))
         ingest(store, "near", rows(buckets[order], prints[order]))
-    (folder / "near.map").write_bytes(np.packbits(filled, bitorder="little").tobytes())
+    (folder / "near.filled").write_bytes(np.concatenate(filled).tobytes())
     store.close()
 
 

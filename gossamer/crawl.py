@@ -1,4 +1,4 @@
-"""START HERE: one URL's life. Lease, fetch, process, judge; then save, send, finish.
+"""START HERE: one URL's life. Lease, fetch, process; then judge, save, send, finish.
 
     frontier.lease   a host may be asked, and this is its next URL           frontier/
     fetcher.fetch    robots.txt, then at most one request                    fetch/
@@ -8,8 +8,9 @@
     bus.send         links, durable at the partitions that own them          cluster/
     frontier.finish  the URL's outcome, in one batch with the host's clock   frontier/
 
-The first four happen for each page by itself, many at a time. The last three happen for all pages of a moment
-together (`commit`): one flush, one message, one write batch a partition. Nothing is finished before it is durable.
+The first three happen for each page by itself, many at a time. The others happen for all pages of a moment together
+(`commit`): one question, one flush, one message, one write batch a partition. Nothing is finished before it is
+durable.
 
 This is the only file that knows the order. It knows the stages by `interfaces.py` alone. With other workers about,
 when the crawl is over is not decided here: they may still send links (see supervisor.py).
@@ -135,13 +136,11 @@ class Crawl:
         claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at, simhash)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
-        # Judged against other URLs only: a page repeated after a crash must still send its links.
-        verdict = await self.duplicates.judge(claim)
-        return Outcome(lease, result, page, verdict, claim)
+        return Outcome(lease, result, page, claim=claim)
 
     async def commit(self) -> None:
         # Save, then send links, then finish: a crash in between repeats a page, never loses one.
-        finished, self._outcomes = self._outcomes, []
+        finished = await self._judged()
         if not finished:
             return
         shares = [
@@ -157,17 +156,37 @@ class Crawl:
             link for _, outcome in finished for link in links_of(outcome, self.share_out, ascend=self.ascend)
         )
         self.reached("after_send")
+        pages_before = sum(partition.frontier.pages for partition, _ in shares)
         for (partition, outcomes), where in zip(shares, places, strict=True):
-            pages_before = partition.frontier.pages
             partition.frontier.finish(outcomes, where, partition.archive.end)
             self.reached("after_finish")
-            await self.duplicates.settle(partition.frontier.claims)
-            self.reached("after_settle")
+        await self.duplicates.settle([claim for partition, _ in shares for claim in partition.frontier.claims])
+        self.reached("after_settle")
+        for partition, outcomes in shares:
             partition.in_flight -= len(outcomes)
-            self.allow(len(outcomes) - (partition.frontier.pages - pages_before))
+        self.allow(len(finished) - (sum(partition.frontier.pages for partition, _ in shares) - pages_before))
         self._news.set()
         if self.hand_on is not None:
             await self.hand_on([outcome for _, outcome in finished])
+
+    async def _judged(self) -> list[tuple[Partition, Outcome]]:
+        """What can be finished now. What shows the content of a page that is just being finished waits for that."""
+        outcomes, self._outcomes = self._outcomes, []
+        claims = [outcome.claim for _, outcome in outcomes if outcome.claim and outcome.verdict.is_original]
+        # Judged against other URLs only: a page repeated after a crash must still send its links.
+        verdicts = iter(await self.duplicates.judge(claims)) if claims else iter(())
+        finished = []
+        for partition, outcome in outcomes:
+            judged = outcome
+            if outcome.claim and outcome.verdict.is_original:  # else it is as it was at the visit before
+                verdict = next(verdicts)
+                if verdict is None:
+                    self._outcomes.append((partition, outcome))
+                    continue
+                judged = replace(outcome, verdict=verdict)
+            self.watch(judged)
+            finished.append((partition, judged))
+        return finished
 
     async def run(self, *, alone: bool = True) -> None:
         """Crawl until `stop` is called, then finish what is open. Alone, it ends by itself when nothing is left.
@@ -246,7 +265,6 @@ class Crawl:
     async def _see_through(self, partition: Partition, lease: Lease) -> None:
         outcome = await self.crawl_one(partition, lease)
         self._outcomes.append((partition, outcome))
-        self.watch(outcome)
 
     async def _fetch(self, lease: Lease) -> Result:
         # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else.

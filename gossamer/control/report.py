@@ -87,7 +87,7 @@ def bytes_in(folder: Path) -> int:
     sizes = []
     for path in folder.rglob("*"):
         try:
-            sizes.append(path.stat().st_blocks * 512)  # files may have holes (near.map)
+            sizes.append(path.stat().st_blocks * 512)  # what it takes, whatever its length is
         except FileNotFoundError:
             continue  # a running crawl removes files
     return sum(sizes)

@@ -58,7 +58,7 @@ class Field(Enum):
     DISALLOW = (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw")
     CRAWL_DELAY = (b"crawl-delay", b"crawl delay")
     SITEMAP = (b"sitemap", b"sitemaps", b"site-map")
-    UNKNOWN = ()
+    UNKNOWN = (b"",)
 
 
 FIELDS = {name: field for field in Field for name in field.value}

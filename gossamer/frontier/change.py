@@ -158,9 +158,11 @@ class Change:
             wanted = self._ranks[worth] = rank(worth[0], worth[1], self.now, self._settings, *worth[2:])
         return wanted
 
-    def raise_up(self, key: bytes, known: Known, host_name: str) -> None:
-        """Give a queued URL that was never asked for a better place: links have made it worth more."""
-        entry = self._entry(key)
+    def raise_up(self, key: bytes, known: Known, host_name: str, stored: bytes | None) -> None:
+        """Give a queued URL that was never asked for a better place: links have made it worth more.
+
+        `stored`: its entry on disk, if it has one."""
+        entry = self._entries.get(key, stored)
         assert entry is not None, f"queued, and stands nowhere: {known}"
         self.dequeue(entry, self.host(key, host_name), known)
         self._dropped.add(entry)
@@ -181,7 +183,7 @@ class Change:
         """Of a URL that was never asked for."""
         self.known[key] = known
         self.batch.put("queue", entry, value)
-        self.batch.put("urls", key, standing_at(entry, known.depth))
+        self.batch.put("urls", key, standing_at(entry, known))
         self.size += 2
 
     def dequeue(self, entry: bytes, host: Host, known: Known) -> None:

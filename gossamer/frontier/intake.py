@@ -18,7 +18,16 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import Totals, decode_known, depth_of, host_key, is_short, is_standing, url_hash
+from gossamer.frontier.tables import (
+    Totals,
+    depth_of,
+    entry_of,
+    host_key,
+    is_short,
+    is_standing,
+    octave_of,
+    url_hash,
+)
 from gossamer.interfaces import Filter, Planner
 from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
 from gossamer.url.site import host_of, origin_of, site_of
@@ -90,11 +99,11 @@ class Intake:
             if link.source is not None and not link.chain and not link.source.startswith(origin):
                 self._count_in_link(change, link.source, host, link.worth)
             if self._seen.is_hot(url, link.depth) and link.lastmod is None:
-                if not link.worth or planner is None or not planner.promise(url, link.worth):
-                    continue
-                is_promised = True  # and it has doubled: worth a look
+                promised = planner.promise(url, link.worth) if planner is not None and link.worth else 0
+                if promised.bit_length() == (promised - link.worth).bit_length():
+                    continue  # else what it was promised has doubled: worth a look
             else:
-                is_promised = False
+                promised = 0
             reason = self._door(link)
             if reason in TRAPS and is_trusted(self._front.policies, host):
                 reason = None
@@ -110,21 +119,26 @@ class Intake:
                 asked.append(key)
             if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
-            candidates.append((key, link, host, reason, is_promised))
+            candidates.append((key, link, host, reason, promised))
         found = self._ledger.stored_among(asked)
         new = 0
-        for key, link, host, reason, was_hot in candidates:
+        for key, link, host, reason, before in candidates:
             known, stored = change.known.get(key), found.get(key)
-            is_promised = was_hot
-            if planner is not None and link.worth and not was_hot and (known or stored):
-                is_promised = planner.promise(link.url, link.worth)
+            promised = before
+            if planner is not None and link.worth and not before and (known or stored):
+                promised = planner.promise(link.url, link.worth)
             if known is None and stored is not None:
-                if is_standing(stored) and link.depth >= depth_of(stored) and not is_promised:
+                if (
+                    is_standing(stored)
+                    and link.depth >= depth_of(stored)
+                    and promised.bit_length() <= octave_of(stored)
+                ):
                     continue  # it is queued, this way to it is no shorter, and it is worth about as much as before
-                known = self._ledger.known(key) if is_standing(stored) else decode_known(stored)
+                known = self._ledger.read(key, stored)
             new += self._take(change, key, link, host, reason, known)
-            if planner is not None and known is not None and (is_promised or link.lastmod is not None):
-                self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host)
+            if planner is not None and known is not None and (promised or link.lastmod is not None):
+                entry = entry_of(key, stored) if stored is not None and is_standing(stored) else None
+                self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host, entry)
         return new
 
     def _take(
@@ -169,12 +183,21 @@ class Intake:
         return self._planner.mint() if link.source is None else self._planner.advance(link.worth)
 
     def _reconsider(
-        self, change: Change, planner: Planner, key: bytes, known: Known, lastmod: str | None, host: str
+        self,
+        change: Change,
+        planner: Planner,
+        key: bytes,
+        known: Known,
+        lastmod: str | None,
+        host: str,
+        entry: bytes | None,
     ) -> None:
-        """A page that is known was linked to once more, or its sitemap says when it changed."""
+        """A page that is known was linked to once more, or its sitemap says when it changed.
+
+        `entry`: where it stood in its queue when this began."""
         if known.state is State.QUEUED:
             if is_short(known) and key not in self._leases and (raised := planner.raised(known)) is not None:
-                change.raise_up(key, raised, host)
+                change.raise_up(key, raised, host, entry)
             return
         if known.state is not State.DONE:
             return

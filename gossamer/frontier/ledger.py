@@ -50,17 +50,18 @@ class Ledger:
 
     def known(self, key: bytes) -> Known | None:
         value = self._store.get("urls", key)
-        return self._read(key, value) if value is not None else None
+        return self.read(key, value) if value is not None else None
 
     def known_among(self, keys: list[bytes]) -> dict[bytes, Known]:
-        return {key: self._read(key, value) for key, value in self.stored_among(keys).items()}
+        return {key: self.read(key, value) for key, value in self.stored_among(keys).items()}
 
     def stored_among(self, keys: list[bytes]) -> dict[bytes, bytes]:
         """What `urls` has of them: records, and where those stand that were never asked for."""
         found = zip(keys, self._store.get_many("urls", keys), strict=True)
         return {key: value for key, value in found if value is not None}
 
-    def _read(self, key: bytes, value: bytes) -> Known:
+    def read(self, key: bytes, value: bytes) -> Known:
+        """What `urls` has of a URL, read to the end."""
         if not is_standing(value):
             return decode_known(value)
         entry = self._store.get("queue", entry_of(key, value))
@@ -90,7 +91,7 @@ class Ledger:
 
     def all_known(self, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, Known]]:
         for key, value in self._store.scan("urls", start, prefix):
-            yield key, self._read(key, value)
+            yield key, self.read(key, value)
 
     def all_asked(self) -> Iterator[Known]:
         """Those that were never asked for are passed over, most of them unread."""

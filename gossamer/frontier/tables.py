@@ -1,7 +1,8 @@
 """The schema of a partition's store: every table, its key and its value.
 
     urls        URL key                  -> Known        every accepted URL, whatever its state
-                                         -> rank, turn, depth    one that was never asked for: its Known is in `queue`
+                                         -> rank, turn, depth, octave of its credit
+                                                         one that was never asked for: its Known is in `queue`
     queue       host key, rank, turn     -> URL key      the back queues: one range of keys per host, best first
                                          -> URL hash, Known      of one that was never asked for
     hosts       host key                 -> Host         clocks and counters of every host ever met
@@ -46,7 +47,7 @@ TABLES = (
 HOST_KEY_BYTES = 8
 URL_KEY_BYTES = 20
 URL_HASH_BYTES = URL_KEY_BYTES - HOST_KEY_BYTES
-STANDING_BYTES = 16  # rank, turn, depth; a Known is longer
+STANDING_BYTES = 16  # rank, turn, depth, octave; a Known is longer
 
 
 class LeaseNote(msgspec.Struct, frozen=True, array_like=True):
@@ -164,8 +165,8 @@ def rank_of(key: bytes) -> int:
 # ---- where a URL stands that was never asked for, as `urls` has it
 
 
-def standing_at(entry: bytes, depth: int) -> bytes:
-    return entry[HOST_KEY_BYTES:] + depth.to_bytes(4, "big")
+def standing_at(entry: bytes, known: Known) -> bytes:
+    return entry[HOST_KEY_BYTES:] + known.depth.to_bytes(3, "big") + known.credit.bit_length().to_bytes(1, "big")
 
 
 def is_standing(value: bytes) -> bool:
@@ -178,7 +179,12 @@ def entry_of(key: bytes, standing: bytes) -> bytes:
 
 
 def depth_of(standing: bytes) -> int:
-    return int.from_bytes(standing[12:], "big")
+    return int.from_bytes(standing[12:15], "big")
+
+
+def octave_of(standing: bytes) -> int:
+    """Of its credit."""
+    return standing[15]
 
 
 # ---- and as its queue has it

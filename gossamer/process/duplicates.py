@@ -4,11 +4,11 @@ Fingerprints are shared by all partitions: a digest of the body, the SimHash of 
 that claimed them. A page is compared with *other* URLs only, so that a page repeated after a crash is still an
 original and still sends its links. Only originals are claimed: a copy of a copy is a copy of the original.
 
-A claim is settled once its page is finished. Until then others with the same content, or nearly the same, wait, a
-fraction of a second: if they did not, they could be stored as copies of a page that a crash then takes back. Who
-waits has claimed nothing, so that nobody can wait in a circle. A crash between `finish` and `settle` is made good by
-whoever opens the partition next: it keeps the claims of its last batch, and they are settled again. Only after that
-are the other claims of a worker that died released.
+A claim is settled once its page is finished. Until then others with the same content, or nearly the same, wait and
+ask again a fraction of a second later: if they did not, they could be stored as copies of a page that a crash then
+takes back. Who waits has claimed nothing, so that nobody can wait in a circle. A crash between `finish` and `settle`
+is made good by whoever opens the partition next: it keeps the claims of its last batch, and they are settled again.
+Only after that are the other claims of a worker that died released.
 
     exact     digest (32 bytes)   -> URL, when it was fetched
     near, owners                  see near.py
@@ -16,16 +16,15 @@ are the other claims of a worker that died released.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from gossamer.interfaces import Store
 from gossamer.process import near
-from gossamer.process.near import NearIndex
+from gossamer.process.near import Nearest, NearIndex
 from gossamer.records import ORIGINAL, Claim, Verdict
 
 TABLES = ("exact", *near.TABLES)
@@ -35,11 +34,11 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[str, float]).decode
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Pending:
     claim: Claim
     holder: int  # the worker that has the page in its hands
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    blocks: list[tuple[int, int]]
 
 
 class Duplicates:
@@ -52,39 +51,36 @@ class Duplicates:
         self._pending: dict[str, Pending] = {}  # by digest
         self._pending_near: defaultdict[tuple[int, int], list[Pending]] = defaultdict(list)  # by each of their blocks
 
-    def judge(self, claim: Claim, holder: int = 0) -> Verdict | None:
+    def judge(self, claims: Sequence[Claim], holder: int = 0) -> list[Verdict | None]:
         """None: another URL has claimed the same or a near content and is not settled yet. Ask again when it is."""
+        stored = self._store.get_many("exact", [bytes.fromhex(claim.content_hash) for claim in claims])
+        near = self._near.nearest(claims)
+        return [self._judge(*each, holder) for each in zip(claims, stored, near, strict=True)]
+
+    def _judge(self, claim: Claim, stored: bytes | None, near: Nearest | None, holder: int) -> Verdict | None:
         pending = self._pending.get(claim.content_hash)
         if pending is not None:
             if pending.claim.url != claim.url:
                 return None
             pending.holder = holder  # repeated, perhaps by another worker than before
             return ORIGINAL
-        value = self._store.get("exact", bytes.fromhex(claim.content_hash))
-        if value is not None:
-            url, fetched_at = _decode(value)
+        blocks = self._blocks(claim)
+        if stored is not None:
+            url, fetched_at = _decode(stored)
             if url != claim.url:
                 return Verdict("same", of=url, at=fetched_at)
-        elif claim.simhash is not None:  # where it has been its own before, it is an original again
-            if self._pending_near_to(claim) is not None:
+        else:  # where it has been its own before, it is an original again
+            if self._is_near_to_pending(claim, blocks):
                 return None
-            found = self._near.nearest(claim.simhash, besides=claim.url)
-            if found is not None:
-                url, fetched_at, distance = found
+            if near is not None:
+                url, fetched_at, distance = near
                 return Verdict("near", of=url, at=fetched_at, distance=distance)
-        self._claim(Pending(claim, holder))
+        self._claim(Pending(claim, holder, blocks))
         return ORIGINAL
 
-    async def settled(self, claim: Claim) -> None:
-        """Until the pending claim to this content is settled, withdrawn or released."""
-        pending = self._pending.get(claim.content_hash) or self._pending_near_to(claim)
-        if pending is not None:
-            await pending.settled.wait()
-
-    def settle(self, claims: Iterable[Claim]) -> None:
-        settled = list(claims)
-        for first in range(0, len(settled), BATCH_CLAIMS):
-            some = settled[first : first + BATCH_CLAIMS]
+    def settle(self, claims: Sequence[Claim]) -> None:
+        for first in range(0, len(claims), BATCH_CLAIMS):
+            some = claims[first : first + BATCH_CLAIMS]
             batch = self._store.batch()
             for claim in some:
                 batch.put("exact", bytes.fromhex(claim.content_hash), _encode((claim.url, claim.fetched_at)))
@@ -92,11 +88,6 @@ class Duplicates:
             self._store.write(batch, sync=False)  # the partition has it too, until its next batch
             for claim in some:
                 self._end(claim.content_hash)
-
-    def withdraw(self, claim: Claim) -> None:
-        pending = self._pending.get(claim.content_hash)
-        if pending is not None and pending.claim.url == claim.url:
-            self._end(claim.content_hash)
 
     def release(self, holder: int) -> None:
         for content_hash in [key for key, pending in self._pending.items() if pending.holder == holder]:
@@ -108,26 +99,25 @@ class Duplicates:
 
     def _claim(self, pending: Pending) -> None:
         self._pending[pending.claim.content_hash] = pending
-        for block in self._blocks(pending.claim):
+        for block in pending.blocks:
             self._pending_near[block].append(pending)
 
     def _end(self, content_hash: str) -> None:
         pending = self._pending.pop(content_hash, None)
         if pending is None:
             return
-        for block in self._blocks(pending.claim):
+        for block in pending.blocks:
             self._pending_near[block].remove(pending)
             if not self._pending_near[block]:
                 del self._pending_near[block]
-        pending.settled.set()
 
-    def _pending_near_to(self, claim: Claim) -> Pending | None:
-        """A claim of another URL to nearly the same content."""
-        for block in self._blocks(claim):
-            for pending in self._pending_near.get(block, ()):
-                if pending.claim.url != claim.url and self._are_near(pending.claim, claim):
-                    return pending
-        return None
+    def _is_near_to_pending(self, claim: Claim, blocks: list[tuple[int, int]]) -> bool:
+        """Has another URL claimed nearly the same content?"""
+        return any(
+            pending.claim.url != claim.url and self._are_near(pending.claim, claim)
+            for block in blocks
+            for pending in self._pending_near.get(block, ())
+        )
 
     def _are_near(self, one: Claim, other: Claim) -> bool:
         if one.simhash is None or other.simhash is None:

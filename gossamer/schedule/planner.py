@@ -111,13 +111,13 @@ class Planner:
         self._is_changed = True
         return importance.advance(self._books.treasury, worth)
 
-    def promise(self, url: str, worth: int) -> bool:
-        """A link comes to a page that is known. Whether what it was promised has doubled: it may be worth a look."""
-        before = self._promises.pop(url, 0)
-        self._promises[url] = before + worth  # the latest are last
+    def promise(self, url: str, worth: int) -> int:
+        """A link comes to a page that is known. Returns what it was promised so far."""
+        promised = self._promises.pop(url, 0) + worth
+        self._promises[url] = promised  # the latest are last
         if len(self._promises) > PROMISES_MAX:
             del self._promises[next(iter(self._promises))]
-        return (before + worth).bit_length() > before.bit_length()
+        return promised
 
     def raised(self, known: Known) -> Known | None:
         """The page with what it was promised, if that makes it worth a better place in its queue."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.clock import VirtualClock
 from gossamer.cluster.pace import Pace
-from gossamer.cluster.shared import LocalShared, Question, RemoteShared, Reply
+from gossamer.cluster.shared import CLAIMS_AT_ONCE, LocalShared, Question, RemoteShared, Reply
 from gossamer.cluster.wire import Peer, connect, listen
 from gossamer.frontier.store import RocksStore
 from gossamer.interfaces import SharedState
@@ -73,77 +73,66 @@ async def shared(request: pytest.FixtureRequest, folder: Path, clock: VirtualClo
         yield state
 
 
-async def turns(happened: Callable[[], bool] = lambda: False, most: int = 200) -> None:
-    """Let everything that can happen now happen, also at the other end of a socket."""
-    for _ in range(most):
-        if happened():
-            return
-        await asyncio.sleep(0.0005)
+async def judge(shared: SharedState, *claims: Claim) -> list[str | None]:
+    return [verdict.kind if verdict is not None else None for verdict in await shared.judge(claims)]
 
 
 async def test_the_first_url_with_a_content_is_the_original(shared: Shared) -> None:
-    assert await shared.first.judge(claim(A)) == ORIGINAL
+    assert await shared.first.judge([claim(A)]) == [ORIGINAL]
     await shared.first.settle([claim(A)])
-    assert await shared.second.judge(claim(B)) == Verdict("same", of=A, at=1000.0)
-    assert await shared.second.judge(claim(B, "cd" * 32)) == ORIGINAL
+    other = claim(B, "cd" * 32)
+    assert await shared.second.judge([claim(B), other]) == [Verdict("same", of=A, at=1000.0), ORIGINAL]
 
 
 async def test_a_near_copy_waits_for_the_page_that_it_is_near_to(shared: Shared) -> None:
     largest = (1 << 64) - 1  # as far as a number can go over the wire
-    assert await shared.first.judge(claim(A, simhash=largest)) == ORIGINAL
-    waiting = asyncio.ensure_future(shared.second.judge(claim(B, "cd" * 32, largest ^ 0b101)))
-    await turns(waiting.done, most=20)
-    assert not waiting.done()
-    assert await shared.second.judge(claim(B, "ef" * 32, PRINT)) == ORIGINAL
+    assert await shared.first.judge([claim(A, simhash=largest)]) == [ORIGINAL]
+    near, far = claim(B, "cd" * 32, largest ^ 0b101), claim(B, "ef" * 32, PRINT)
+    assert await shared.second.judge([near, far]) == [None, ORIGINAL]
     await shared.first.settle([claim(A, simhash=largest)])
-    assert await waiting == Verdict("near", of=A, at=1000.0, distance=2)
+    assert await shared.second.judge([near]) == [Verdict("near", of=A, at=1000.0, distance=2)]
 
 
 async def test_a_page_repeated_after_a_crash_is_still_the_original(shared: Shared) -> None:
     for _ in range(2):
-        assert await shared.first.judge(claim(A)) == ORIGINAL
+        assert await shared.first.judge([claim(A)]) == [ORIGINAL]
     await shared.first.settle([claim(A)])
-    assert await shared.second.judge(claim(A)) == ORIGINAL
+    assert await shared.second.judge([claim(A)]) == [ORIGINAL]
 
 
 async def test_others_wait_until_a_claim_is_settled(shared: Shared) -> None:
-    await shared.first.judge(claim(A))
-    waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
-    await turns(waiting.done, most=20)
-    assert not waiting.done()
+    await shared.first.judge([claim(A)])
+    for _ in range(2):
+        assert await judge(shared.second, claim(B), claim(B, "cd" * 32)) == [None, "original"]
     await shared.first.settle([claim(A)])
-    assert (await waiting).of == A
-
-
-async def test_whoever_waits_for_one_content_is_not_in_the_way_of_another(shared: Shared) -> None:
-    await shared.first.judge(claim(A))
-    waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
-    await turns(waiting.done, most=5)
-    assert await shared.second.judge(claim(B, "cd" * 32)) == ORIGINAL
-    await shared.first.settle([claim(A)])
-    await waiting
+    assert await judge(shared.second, claim(B)) == ["same"]
 
 
 async def test_one_of_many_that_wait_gets_a_claim_that_is_given_back(shared: Shared) -> None:
-    await shared.first.judge(claim(A))
+    await shared.first.judge([claim(A)])
     others = [claim(f"http://c{number}.test/") for number in range(5)]
-    waiting = [asyncio.ensure_future(shared.second.judge(other)) for other in others]
-    await turns(most=5)
+    assert await judge(shared.second, *others) == [None] * 5
     shared.local.release(0)
     shared.local.release(1)
-    await turns(lambda: any(task.done() for task in waiting))
-    (done,) = [task for task in waiting if task.done()]
-    assert await done == ORIGINAL
-    await shared.second.settle([others[waiting.index(done)]])
-    verdicts = await asyncio.gather(*waiting)
-    assert [verdict.kind for verdict in verdicts].count("same") == 4
+    assert await judge(shared.second, *others) == ["original", None, None, None, None]
+    await shared.second.settle(others[:1])
+    assert await judge(shared.second, *others[1:]) == ["same"] * 4
 
 
 async def test_settling_nothing_and_settling_twice_change_nothing(shared: Shared) -> None:
     await shared.first.settle([])
     for _ in range(2):
         await shared.first.settle([claim(A)])
-    assert (await shared.second.judge(claim(B))).of == A
+    assert await shared.second.judge([]) == []
+    assert await judge(shared.second, claim(B)) == ["same"]
+
+
+async def test_as_many_as_one_likes_are_judged_and_settled_at_once(shared: Shared) -> None:
+    many = [claim(f"{A}{number}", f"{number:064x}") for number in range(2 * CLAIMS_AT_ONCE + 1)]
+    assert await judge(shared.first, *many) == ["original"] * len(many)
+    await shared.first.settle(many)
+    copies = [claim(f"{B}{number}", f"{number:064x}") for number in range(len(many))]
+    assert [verdict and verdict.of for verdict in await shared.second.judge(copies)] == [each.url for each in many]
 
 
 async def test_the_pace_of_an_address(shared: Shared, clock: VirtualClock) -> None:
@@ -166,28 +155,11 @@ async def test_many_addresses_are_forgotten_from_the_oldest_on(shared: Shared) -
     assert await shared.first.pace("192.0.2.1") == 0
 
 
-async def test_a_worker_that_gives_up_waiting_leaves_nobody_behind(folder: Path, clock: VirtualClock) -> None:
-    async with over_the_wire(folder, clock) as shared:
-        await shared.first.judge(claim(A))
-        waiting = asyncio.ensure_future(shared.second.judge(claim(B)))
-        await turns(most=5)
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        await turns(most=5)
-        shared.local.release(1)  # the holder of A's claim dies
-        await turns(most=5)
-        third = asyncio.ensure_future(shared.first.judge(claim("http://c.test/")))
-        await turns(third.done)
-        assert third.done() and await third == ORIGINAL
-
-
 async def test_a_claim_belongs_to_whoever_repeats_the_page(folder: Path, clock: VirtualClock) -> None:
     async with over_the_wire(folder, clock) as shared:
-        await shared.first.judge(claim(A))
-        await shared.second.judge(claim(A))  # its partition has moved
+        await shared.first.judge([claim(A)])
+        await shared.second.judge([claim(A)])  # its partition has moved
         shared.local.release(1)
-        waiting = asyncio.ensure_future(shared.first.judge(claim(B)))
-        await turns(waiting.done, most=20)
-        assert not waiting.done()
+        assert await judge(shared.first, claim(B)) == [None]
         await shared.second.settle([claim(A)])
-        assert (await waiting).of == A
+        assert await judge(shared.first, claim(B)) == ["same"]

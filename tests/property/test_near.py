@@ -37,7 +37,7 @@ def test_the_index_finds_what_a_scan_finds_at_every_distance(folder: Path, near_
             asked ^= 1 << bit
         distances = {(asked ^ (each.simhash or 0)).bit_count(): each for each in stored}
         nearest = min(distances)
-        found = index.nearest(asked, besides="")
+        found = index.nearest([claim(-1, asked)])[0]
         if nearest > near_bits:
             assert found is None
         else:
@@ -60,14 +60,14 @@ def test_settling_again_and_judging_again_change_nothing(told: list[tuple[int, i
         first, second = Duplicates(once), Duplicates(often)
         for url, content, simhash, times in told:
             visit = Claim(f"{content << 64 | simhash:064x}", f"http://h.test/{url}", 1000.0, simhash)
-            verdict = first.judge(visit)
-            assert [second.judge(visit) for _ in range(times)] == [verdict] * times
+            (verdict,) = first.judge([visit])
+            assert [second.judge([visit]) for _ in range(times)] == [[verdict]] * times
             if verdict == ORIGINAL:
                 first.settle([visit])
                 for _ in range(times):
                     second.settle([visit] * times)
-                assert second.judge(visit) == ORIGINAL
-                second.withdraw(visit)
+                assert second.judge([visit]) == [ORIGINAL]
+                second.release(0)
             else:
                 assert isinstance(verdict, Verdict) and verdict.of != visit.url
         assert once.tables == often.tables

@@ -256,10 +256,10 @@ class Worker:
 
     # ---- duplicates: there are none ------------------------------------------------------------------
 
-    async def judge(self, claim: Claim) -> Verdict:
-        return ORIGINAL
+    async def judge(self, claims: Sequence[Claim]) -> list[Verdict | None]:
+        return [ORIGINAL for _ in claims]
 
-    async def settle(self, claims: Iterable[Claim]) -> None:
+    async def settle(self, claims: Sequence[Claim]) -> None:
         await self.world.peril()
 
     # ---- the archive ---------------------------------------------------------------------------------
