@@ -285,16 +285,10 @@ def is_blank(line: bytes) -> bool:
 
 def member(kind: str, fields: list[str], head: bytes, body: Body = b"") -> bytes:
     """One record as one gzip member. Its block comes in two parts, so that a large body is never copied."""
-    block = hashlib.sha256(head)
-    block.update(body)
-    start = "\r\n".join(
-        [
-            f"WARC/1.1\r\nWARC-Type: {kind}",
-            *fields,
-            f"WARC-Block-Digest: sha256:{block.hexdigest()}",
-            f"Content-Length: {len(head) + len(body)}\r\n\r\n",
-        ]
-    )
+    if not body:  # a body has a digest of its own; another one of 21 KB takes 15 to 40 µs
+        fields = [*fields, f"WARC-Block-Digest: sha256:{hashlib.sha256(head).hexdigest()}"]
+    start = f"WARC/1.1\r\nWARC-Type: {kind}\r\n" + "\r\n".join(fields)
+    start += f"\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
     gzip = isal_zlib.compressobj(LEVEL, wbits=GZIP)
     parts = (start.encode() + head, body, b"\r\n\r\n")
     return b"".join([*map(gzip.compress, parts), gzip.flush()])

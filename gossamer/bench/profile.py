@@ -7,13 +7,14 @@ function that belongs to a stage decides, so that each moment is counted once. T
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gossamer.bench.crawlers import ROOT, Crawler, python_path
+from gossamer.bench.crawlers import Crawler
 from gossamer.bench.measuring import Bench
 from gossamer.bench.mix import Site
 from gossamer.bench.report import Facts
@@ -79,7 +80,7 @@ def profiled(bench: Bench, gossamer: Crawler, folder: Path) -> Facts:
     )
 
     def command(pages: Site) -> list[str]:
-        return python_path(site, ROOT) + gossamer.command(pages)[len(python_path()) :]
+        return [re.sub("^PYTHONPATH=", f"PYTHONPATH={site}:", word) for word in gossamer.command(pages)]
 
     run = bench.once(replace(gossamer, command=command), "profile")
     processes = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(samples.iterdir())]

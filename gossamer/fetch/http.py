@@ -77,18 +77,26 @@ class HttpIncoming(Incoming):
         self._unpacker: Unpacker | None = None
 
     def on_header(self, line: bytes) -> int | None:
+        # For each line of each answer: what is rare is kept out of its way.
         if line.startswith(b"HTTP/"):
+            self._answers()
             self.head.clear()  # what came before was a 1xx
             self.is_unasked = line[8:12] == b" 101"
-        verdict = super().on_header(line)
-        if line in (b"\r\n", b"\n"):
-            # All lines of that name, because each adds a coding.
-            named = [line.partition(b":")[2] for line in self.head if line[:17].lower() == b"content-encoding:"]
-            self._unpacker = unpacker_for(b",".join(named).decode("latin-1"), self._bytes_max)
-            if self._wanted and b" 2" in self.head[0][:12]:  # what is no page is judged by its status
-                declared = header_in(b"".join(self.head), "Content-Type") or ""
-                self.unwanted_type = "" if self._wanted.wants(declared) else declared[:100]
-        return -1 if self.is_unasked or self.unwanted_type else verdict
+        self.head.append(line)
+        self._head_room -= len(line)
+        if self._head_room < 0:
+            self.headers_are_too_large = True
+        if len(line) <= 2:
+            self._on_end_of_head()
+        return -1 if self.headers_are_too_large or self.is_unasked or self.unwanted_type else None
+
+    def _on_end_of_head(self) -> None:
+        # All lines of that name, because each adds a coding.
+        named = [line.partition(b":")[2] for line in self.head if line[:17].lower() == b"content-encoding:"]
+        self._unpacker = unpacker_for(b",".join(named).decode("latin-1"), self._bytes_max)
+        if self._wanted and b" 2" in self.head[0][:12]:  # what is no page is judged by its status
+            declared = header_in(b"".join(self.head), "Content-Type") or ""
+            self.unwanted_type = "" if self._wanted.wants(declared) else declared[:100]
 
     def keep(self, chunk: bytes) -> None:
         if self._unpacker is None:

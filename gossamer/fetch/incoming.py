@@ -6,8 +6,9 @@ transfer is one request. `on_header` and `on_body` keep to the limits, so that n
 
 from __future__ import annotations
 
-import asyncio
 import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pycurl
 
 from gossamer.fetch.address import is_forbidden
 from gossamer.fetch.lines import Ends, Lines, has_news
+from gossamer.fetch.multi import Multi
 from gossamer.fetch.spool import Spool
 from gossamer.settings import FetchSettings
 
@@ -26,7 +28,6 @@ class Incoming:
         self.head: list[bytes] = []
         self.spool = Spool(folder)
         self.requests = 0
-        self.limit: asyncio.Timeout | None = None
         # What went wrong, where libcurl's own word would not tell.
         self.truncated = ""
         self.refused_address: str | None = None
@@ -37,15 +38,23 @@ class Incoming:
         self.had_news = False  # on a kept connection, before anything was asked
         self.no_room: OSError | None = None
 
-        self._first_byte_s = limits.first_byte_timeout_s
         self._head_room = limits.header_bytes_max
         self._body_room = body_bytes_max
         self._lines = lines
         self._ends: Ends = ()
         self._line: socket.socket | None = None  # our end of the connection
         self._opened: list[socket.socket] = []  # libcurl has its own copies
+        self._asked: Callable[[], None]
+        self._answers: Callable[[], None]
 
-    def open_socket(self, address: Any, *, allow_private: bool) -> Any:
+    def attach(self, curl: pycurl.Curl, multi: Multi, *, allow_private: bool) -> None:
+        self._asked, self._answers = partial(multi.asked, curl), partial(multi.answers, curl)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, partial(self.open_socket, allow_private))
+        curl.setopt(pycurl.PREREQFUNCTION, self.on_request)
+        curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
+
+    def open_socket(self, allow_private: bool, _purpose: int, address: Any) -> Any:
         """The last word on where we connect, at connect time."""
         ip = address.addr[0]
         if not allow_private and is_forbidden(ip):
@@ -63,14 +72,12 @@ class Incoming:
                 self.had_news = True
                 return int(pycurl.PREREQFUNC_ABORT)
         self.requests += 1
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(asyncio.get_running_loop().time() + self._first_byte_s)
+        self._asked()
         return int(pycurl.PREREQFUNC_OK if self.requests == 1 else pycurl.PREREQFUNC_ABORT)
 
     def on_header(self, line: bytes) -> int | None:
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(None)  # it answers: from here on the time for the whole holds
-            self.limit = None
+        if not self.head:
+            self._answers()
         self.head.append(line)
         self._head_room -= len(line)
         if self._head_room < 0:

@@ -13,7 +13,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import certifi
 import msgspec
@@ -24,6 +23,7 @@ from gossamer.fetch.address import is_forbidden, is_literal
 from gossamer.fetch.dns import NameBlocked, NameServersRest
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.lines import Lines
+from gossamer.fetch.multi import Multi
 from gossamer.interfaces import Resolver
 from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
 from gossamer.settings import FetchSettings
@@ -100,7 +100,7 @@ class Transfers:
         self._allow_private = allow_private
         self._folder = folder
         self._pace = pace
-        self._multi = pycurl.AsyncCurlMulti()
+        self._multi = Multi(settings.first_byte_timeout_s)
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight_max)
         self._idle: list[pycurl.Curl] = []
         self._lines = Lines(clock)
@@ -188,13 +188,12 @@ class Transfers:
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
-        self._attach(curl, incoming)
+        incoming.attach(curl, self._multi, allow_private=self._allow_private)
         started_at = self.clock.now()
         reason, detail = None, ""
         is_spent = True  # cancelled half-way, the handle cannot be used again
         try:
-            async with asyncio.timeout(None) as incoming.limit:
-                await self._multi.perform(curl)
+            await self._multi.perform(curl)
             is_spent = False
         except pycurl.error as fault:
             is_spent = False
@@ -233,15 +232,6 @@ class Transfers:
             reason=reason,
             detail=detail,
         )
-
-    def _attach(self, curl: pycurl.Curl, incoming: Incoming) -> None:
-        def open_socket(_purpose: int, address: Any) -> Any:
-            return incoming.open_socket(address, allow_private=self._allow_private)
-
-        curl.setopt(pycurl.OPENSOCKETFUNCTION, open_socket)
-        curl.setopt(pycurl.PREREQFUNCTION, incoming.on_request)
-        curl.setopt(pycurl.HEADERFUNCTION, incoming.on_header)
-        curl.setopt(pycurl.WRITEFUNCTION, incoming.on_body)
 
     def _handle(self) -> pycurl.Curl:
         settings = self.settings

@@ -49,4 +49,6 @@ async def raw_server(*answer: bytes | float) -> AsyncIterator[RawServer]:
     try:
         yield server
     finally:
+        for _ in range(5):  # turns of the loop: a connection that was just accepted would be left open
+            await asyncio.sleep(0)
         listening.close()
