@@ -4,10 +4,6 @@
 the supervisor orders (control/orders.py): opens partitions, gives them up, reports. It ends cleanly when told to, or
 at once: by `kill -9`, or because its supervisor is gone. Whoever opens its partitions next does not need to know
 which it was.
-
-For tests of exactly that, `GOSSAMER_KILL_AT=after_send:3` kills the first workers, each with SIGKILL when it has sent
-the links of a commit for the third time. The points are those that `Crawl.commit` names; workers that replace the
-dead live on.
 """
 
 from __future__ import annotations
@@ -39,6 +35,7 @@ from gossamer.cluster.shared import RemoteShared
 from gossamer.cluster.turns import Book, Booked, Release, Turns
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.control import orders
+from gossamer.control.kill_point import KillPoint
 from gossamer.control.live import Pardon
 from gossamer.control.log import Log
 from gossamer.control.progress import Recent, memory_bytes
@@ -64,7 +61,7 @@ from gossamer.url.filters import Filters
 
 LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
 LOCK_LOOK_S = 0.02
-M_MMAP_THRESHOLD = -3  # <malloc.h>
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
 
 
 class Worker:
@@ -391,19 +388,6 @@ class Worker:
         self._log.fetched(outcome)
 
 
-class KillPoint:
-    def __init__(self, wanted: str) -> None:
-        self._point, _, times = wanted.partition(":")
-        self._times = int(times or 1)
-        self._passed: Counter[str] = Counter()
-
-    def __call__(self, point: str) -> None:
-        if point == self._point:
-            self._passed[point] += 1
-            if self._passed[point] == self._times:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
 def door_of(seeds: Iterable[Url], config: Tree, clock: Clock, own: Sequence[Callable[[Link], bool]] = ()) -> Filters:
     crawl = config.crawl
     return Filters(
@@ -478,9 +462,12 @@ def steady_memory() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     # glibc keeps large buffers for later once one was freed, and RocksDB's compactions leave it many of all sizes:
-    # 237 MiB were resident at three million URLs. At a fixed size it gives them back at once: 182 MiB.
+    # 237 MiB were resident at three million URLs. At a fixed size it gives them back at once: 182 MiB. But not those
+    # that the HTML parser takes for every page, of some 320 KB: giving them back costs it 30 to 60 us a page.
     with suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 128 * 1024)
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 1024 * 1024)
+        libc.mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024)
 
 
 def main() -> None:

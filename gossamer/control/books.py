@@ -13,6 +13,7 @@ from gossamer.archive.compaction import Compaction, Moves, Summary
 from gossamer.archive.listing import microseconds
 from gossamer.archive.shelf import open_shelf
 from gossamer.clock import RealClock
+from gossamer.control.kill_point import KillPoint
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.store import BATCH_MAX, RocksStore
@@ -21,7 +22,6 @@ from gossamer.interfaces import Store
 from gossamer.process import duplicates
 from gossamer.records import Place, Url
 from gossamer.url.canonical import choose_for
-from gossamer.worker import KillPoint
 
 CLAIMS = ("exact", "owners")  # tables of fingerprints whose values are (URL, when it was fetched)
 

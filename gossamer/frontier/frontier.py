@@ -38,7 +38,7 @@ from gossamer.frontier.leases import Held, Leases, link_to
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.policy import Policies
-from gossamer.frontier.politeness import ended_at, failures_after, next_delay
+from gossamer.frontier.politeness import ended_at, start_delay
 from gossamer.frontier.recorder import Recorder
 from gossamer.frontier.recovery import recover
 from gossamer.frontier.seen import Seen
@@ -369,7 +369,7 @@ class Frontier:
             return  # it ran out, and was given back
         key, back = lease.key, held.back
         self._leases.answered(key)
-        self._start_delay(back.host, result)
+        start_delay(back.host, result, self._politeness, self._front.policies.of(back.host), self._clock.now())
         back.asked = None
         is_put_back = isinstance(result, PUT_BACK)
         if is_put_back or back.is_slower_than_stored:
@@ -385,23 +385,6 @@ class Frontier:
         if back.host.ready_at > self._clock.now() + REST_S:
             self._front.send_away(back)
         self._front.arm(back)
-
-    def _start_delay(self, host: Host, result: Result) -> None:
-        if isinstance(result, Postponed):
-            host.ready_at, host.delay_reason = self._clock.now() + result.wait_s, result.reason
-            return
-        moment = ended_at(result)
-        if moment is None:
-            return  # nothing was asked
-        if isinstance(result, RobotsRead):
-            host.crawl_delay_s = result.robots.crawl_delay_s
-        host.failures = failures_after(host, result)
-        delay = next_delay(host, result, self._politeness, self._front.policies.of(host))
-        host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
-        host.ready_at = moment + delay.seconds
-        host.requests += 1
-        if isinstance(result, RobotsRead) and result.wait_s > delay.seconds:
-            host.ready_at, host.delay_reason = moment + result.wait_s, Reason.ROBOTS_UNREACHABLE
 
     # ---- a page is being processed -----------------------------------------------------------------------
 

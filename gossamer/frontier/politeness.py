@@ -97,6 +97,25 @@ def ended_at(result: Result) -> float | None:
     return exchange.ended_at if exchange is not None else result.ended_at
 
 
+def start_delay(host: Host, result: Result, config: PolitenessSettings, policy: Policy, now: float) -> None:
+    """An answer has ended: when its host may be asked again, and why then."""
+    if isinstance(result, Postponed):
+        host.ready_at, host.delay_reason = now + result.wait_s, result.reason
+        return
+    moment = ended_at(result)
+    if moment is None:
+        return  # nothing was asked
+    if isinstance(result, RobotsRead):
+        host.crawl_delay_s = result.robots.crawl_delay_s
+    host.failures = failures_after(host, result)
+    delay = next_delay(host, result, config, policy)
+    host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
+    host.ready_at = moment + delay.seconds
+    host.requests += 1
+    if isinstance(result, RobotsRead) and result.wait_s > delay.seconds:
+        host.ready_at, host.delay_reason = moment + result.wait_s, Reason.ROBOTS_UNREACHABLE
+
+
 Turn = tuple[float, int, bytes]  # the moment, a number that orders those of one moment, and the host
 
 

@@ -1,0 +1,24 @@
+"""A kill at a given moment, for tests of what a crash leaves behind.
+
+`GOSSAMER_KILL_AT=after_send:3` kills the first workers, each with SIGKILL when it has sent the links of a commit for
+the third time. The points are those that `Crawl.commit` names; workers that replace the dead live on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+
+class KillPoint:
+    def __init__(self, wanted: str) -> None:
+        self._point, _, times = wanted.partition(":")
+        self._times = int(times or 1)
+        self._passed: Counter[str] = Counter()
+
+    def __call__(self, point: str) -> None:
+        if point == self._point:
+            self._passed[point] += 1
+            if self._passed[point] == self._times:
+                os.kill(os.getpid(), signal.SIGKILL)
