@@ -29,11 +29,14 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
 from gossamer.frontier.tables import TABLES
 from gossamer.records import Claim, Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
-from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.schedule.course import Course
+from gossamer.schedule.planner import Planner
+from gossamer.settings import FrontierSettings, PolitenessSettings, ProcessSettings, ScheduleSettings
 from gossamer.worker import steady_memory
 
 BATCH = 5000  # links of about 100 pages: what one commit brings to a partition
 KNOWN_SHARE = 0.45
+WORTH = 1 << 20  # of each link, in credit
 
 
 def main() -> None:
@@ -43,6 +46,7 @@ def main() -> None:
     parser.add_argument("--finishes", type=int, default=200_000)
     parser.add_argument("--dir", type=Path)
     parser.add_argument("--sync", action="store_true")
+    parser.add_argument("--planned", action="store_true", help="with credit and next visits, as in a crawl")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     steady_memory()  # as a worker does
@@ -57,8 +61,8 @@ def main() -> None:
 
 def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
     facts: dict[str, object] = {"urls": arguments.urls, "hosts": arguments.hosts}
-    store, frontier = opened(folder)
-    links = crawl_like_links(arguments.hosts, random.Random(1))
+    store, frontier = opened(folder, planned=arguments.planned)
+    links = crawl_like_links(arguments.hosts, random.Random(1), WORTH if arguments.planned else 0)
     added, offered, spent_s = 0, 0, 0.0
     memory_at = {arguments.urls // 10, arguments.urls // 2, arguments.urls}
     stretch = arguments.urls // 10
@@ -84,7 +88,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
     facts["bytes_on_disk_per_url"] = round(sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / added, 1)
     for kind in ("after_a_clean_end", "after_a_crash"):
         started = time.perf_counter()
-        store, frontier = opened(folder)
+        store, frontier = opened(folder, planned=arguments.planned)
         frontier.lease(1)
         facts[f"start_s_{kind}"] = round(time.perf_counter() - started, 3)
         store.close()  # without frontier.close(): as a crash leaves it
@@ -117,7 +121,7 @@ def outcome_of(lease: Lease) -> Outcome:
     return Outcome(lease, Fetched(exchange, b"body"), page, claim=Claim(os.urandom(32).hex(), lease.url, now - 1))
 
 
-def crawl_like_links(hosts: int, chance: random.Random) -> Iterator[Link]:
+def crawl_like_links(hosts: int, chance: random.Random, worth: int) -> Iterator[Link]:
     """Links as pages bring them: runs of one host, a heavy tail of host sizes, 45 % seen before."""
     weights = list(itertools.accumulate(1 / rank for rank in range(1, hosts + 1)))
     counts = [0] * hosts
@@ -132,13 +136,18 @@ def crawl_like_links(hosts: int, chance: random.Random) -> Iterator[Link]:
                     page = counts[host]
                     counts[host] += 1
                 url = f"https://www.host{host}.example/articles/{page % 97}/a-page-with-a-title-{page}.html"
-                yield Link(url, "read on", "", source, 1 + page % 5)
+                yield Link(url, "read on", "", source, 1 + page % 5, worth=worth)
 
 
-def opened(folder: Path) -> tuple[RocksStore, Frontier]:
+def opened(folder: Path, *, planned: bool) -> tuple[RocksStore, Frontier]:
     store = RocksStore(folder / "000", TABLES)
     settings = FrontierSettings(host_queue_max=10**9)
-    return store, Frontier(store, RealClock(seed=1), always_open, settings, PolitenessSettings(delay_s=0.0))
+    planner = Planner(ScheduleSettings(), ProcessSettings(), Course()) if planned else None
+    polite = PolitenessSettings(delay_s=0.0)
+    frontier = Frontier(store, RealClock(seed=1), always_open, settings, polite, planner=planner, revisit_share=0.3)
+    if planner is not None:
+        planner.mint()  # links move credit, they make none
+    return store, frontier
 
 
 def always_open(link: Link) -> Reason | None:

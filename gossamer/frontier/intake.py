@@ -104,7 +104,7 @@ class Intake:
                     continue  # else what it was promised has doubled: worth a look
             else:
                 promised = 0
-            reason = self._door(link)
+            reason = None if promised else self._door(link)  # what is hot was let in before
             if reason in TRAPS and is_trusted(self._front.policies, host):
                 reason = None
             elif reason is None and has_spent and link.depth and self._patterns.refusal(of_host, url):
