@@ -26,7 +26,6 @@ from gossamer.frontier.tables import (
     queue_key,
     queued,
     rank_of,
-    standing_at,
 )
 from gossamer.interfaces import Store
 from gossamer.records import Host, Known, Reason, State
@@ -90,8 +89,7 @@ class Change:
             self.put_known(key, known)
             self._leases.renew(key, known)
             return
-        value = queued(key, known)
-        self._put_queued(entry, key, known, value)
+        value = self._put_queued(entry, key, known)
         if entry in self._offered:
             self._offered[entry] = value
         elif key in self._leases:
@@ -132,8 +130,7 @@ class Change:
         entry = queue_key(key[:8], wanted, self._meta.turn)
         value = key
         if is_short(known):
-            value = queued(key, known)
-            self._put_queued(entry, key, known, value)
+            value = self._put_queued(entry, key, known)
             self._entries[key] = entry
         else:
             self.batch.put("queue", entry, key)
@@ -145,12 +142,14 @@ class Change:
         if not host.front_key or wanted < host.front_rank:
             self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
 
-    def _put_queued(self, entry: bytes, key: bytes, known: Known, value: bytes) -> None:
-        """Of a URL that was never asked for."""
+    def _put_queued(self, entry: bytes, key: bytes, known: Known) -> bytes:
+        """A URL that was never asked for, with its record; what its queue entry holds."""
         self.known[key] = known
+        value = queued(key, known)
         self.batch.put("queue", entry, value)
-        self.batch.put("urls", key, standing_at(entry, known.depth))
+        self.batch.put("urls", key, entry[8:] + known.depth.to_bytes(4, "big"))
         self.size += 2
+        return value
 
     def dequeue(self, entry: bytes, host: Host) -> None:
         self.batch.delete("queue", entry)

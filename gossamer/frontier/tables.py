@@ -103,9 +103,9 @@ def is_short(known: Known) -> bool:
     return not (known.attempts or known.kills or known.max_depth is not None or known.priority is not None)
 
 
-def encode_short(known: Known) -> bytes:
-    """Without the fields that are empty: an array may end early."""
-    return encode(
+def queued(key: bytes, known: Known) -> bytes:
+    """The record of a URL as its queue has it, without the fields that are empty: an array may end early."""
+    return key[HOST_KEY_BYTES:] + encode(
         (
             known.url,
             known.state,
@@ -150,14 +150,8 @@ def rank_of(key: bytes) -> int:
     return int.from_bytes(key[8:12], "big")
 
 
-# ---- where a URL stands that was never asked for, as `urls` has it
-
-
-def standing_at(entry: bytes, depth: int) -> bytes:
-    return entry[HOST_KEY_BYTES:] + depth.to_bytes(4, "big")
-
-
 def is_standing(value: bytes) -> bool:
+    """Whether this is where a URL stands that was never asked for, and not its record."""
     return len(value) == STANDING_BYTES
 
 
@@ -170,14 +164,8 @@ def depth_of(standing: bytes) -> int:
     return int.from_bytes(standing[12:], "big")
 
 
-# ---- and as its queue has it
-
-
-def queued(key: bytes, known: Known) -> bytes:
-    return key[HOST_KEY_BYTES:] + encode_short(known)
-
-
 def key_in(entry: bytes, value: bytes) -> bytes:
+    """The URL key of a queue entry."""
     return value if len(value) == URL_KEY_BYTES else entry[:HOST_KEY_BYTES] + value[:URL_HASH_BYTES]
 
 
