@@ -91,8 +91,7 @@ class Change:
             self.put_known(key, known)
             self._leases.renew(key, known)
             return
-        value = queued(key, known)
-        self._put_queued(entry, key, known, value)
+        value = self._put_queued(entry, key, known)
         if entry in self._offered:
             self._offered[entry] = value
         elif key in self._leases:
@@ -132,8 +131,7 @@ class Change:
         entry = queue_key(key[:8], wanted, self._meta.turn)
         value = key
         if is_short(known):
-            value = queued(key, known)
-            self._put_queued(entry, key, known, value)
+            value = self._put_queued(entry, key, known)
             self._entries[key] = entry
         else:
             self.batch.put("queue", entry, key)
@@ -179,12 +177,14 @@ class Change:
             entry = entry_of(key, stored)
         return entry
 
-    def _put_queued(self, entry: bytes, key: bytes, known: Known, value: bytes) -> None:
-        """Of a URL that was never asked for."""
+    def _put_queued(self, entry: bytes, key: bytes, known: Known) -> bytes:
+        """A URL that was never asked for, with its record; what its queue entry holds."""
         self.known[key] = known
+        value = queued(key, known)
         self.batch.put("queue", entry, value)
         self.batch.put("urls", key, standing_at(entry, known))
         self.size += 2
+        return value
 
     def dequeue(self, entry: bytes, host: Host, known: Known) -> None:
         self.batch.delete("queue", entry)

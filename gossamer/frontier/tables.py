@@ -114,9 +114,9 @@ def is_short(known: Known) -> bool:
     return known.max_depth is None and known.priority is None
 
 
-def encode_short(known: Known) -> bytes:
-    """Without the fields that are empty: an array may end early."""
-    return encode(
+def queued(key: bytes, known: Known) -> bytes:
+    """The record of a URL as its queue has it, without the fields that are empty: an array may end early."""
+    return key[HOST_KEY_BYTES:] + encode(
         (
             known.url,
             known.state,
@@ -170,6 +170,7 @@ def standing_at(entry: bytes, known: Known) -> bytes:
 
 
 def is_standing(value: bytes) -> bool:
+    """Whether this is where a URL stands that was never asked for, and not its record."""
     return len(value) == STANDING_BYTES
 
 
@@ -187,14 +188,8 @@ def octave_of(standing: bytes) -> int:
     return standing[15]
 
 
-# ---- and as its queue has it
-
-
-def queued(key: bytes, known: Known) -> bytes:
-    return key[HOST_KEY_BYTES:] + encode_short(known)
-
-
 def key_in(entry: bytes, value: bytes) -> bytes:
+    """The URL key of a queue entry."""
     return value if len(value) == URL_KEY_BYTES else entry[:HOST_KEY_BYTES] + value[:URL_HASH_BYTES]
 
 
