@@ -40,7 +40,7 @@ async def test_a_drifting_web_is_visited_again_where_it_changes(folder: Path) ->
         flags = ["--dir", folder / "crawl", "--allow-private", "--forever", *quick_settings(**SHORT)]
         crawl = await start("crawl", "--file", seeds, *flags)
         try:
-            await until(lambda: len(server.log.entries) >= REQUESTS, 60)
+            await until(lambda: len(server.log.entries) >= REQUESTS, 150)
             status = (await gossamer("status", folder / "crawl", "--json")).lines()[0]
             shown = (await gossamer("status", folder / "crawl")).out
         finally:
