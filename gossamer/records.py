@@ -421,7 +421,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     context: int = 100  # of the link that led here, in hundredths
     is_sitemap: bool = False  # found as one, in robots.txt or in another
     credit: int = 0  # that links gave it, and it has not given away (schedule/importance.py)
-    attempts: int = 0  # what follows is empty before the first of them, nearly always (tables.encode_new)
+    attempts: int = 0  # what follows is empty before the first of them, nearly always (tables.queued)
     kills: int = 0  # times that its worker died while it was in flight
     due_at: float | None = None  # the next try while waiting, or the next visit of a page that is done
     status: int | None = None

@@ -99,7 +99,9 @@ class Intake:
             if link.source is not None and not link.chain and not link.source.startswith(origin):
                 self._count_in_link(change, link.source, host, link.worth)
             if self._seen.is_hot(url, link.depth) and link.lastmod is None:
-                promised = planner.promise(url, link.worth) if planner is not None and link.worth else 0
+                if planner is None or not link.worth:
+                    continue
+                promised = planner.promise(url, link.worth)
                 if promised.bit_length() == (promised - link.worth).bit_length():
                     continue  # else what it was promised has doubled: worth a look
             else:
