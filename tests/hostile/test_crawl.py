@@ -16,6 +16,7 @@ from tests.hostile.web import (
     RETRY_AFTER_S,
     RETRY_AFTER_S_MAX,
     SITE_PAGES_MAX,
+    SITES,
     SLOWER_PAGES,
     Crawled,
     crawl_hostile_web,
@@ -23,8 +24,8 @@ from tests.hostile.web import (
 from tests.shared_crawl import once
 
 CRAWL_S_MAX = 45.0  # it takes about eight
-FRIENDLY_PACE_S_MAX = 0.15  # as a rule, where 0.05 s is the delay; the judge shares the machine
-FRIENDLY_GAP_S_MAX = 3.0  # its delay is 0.05 s; the rest is for a machine that is not ours alone
+FRIENDLY_GAP_S_MAX = 5.0  # its delay is 0.05 s; the rest is for a machine that is not ours alone
+FRIENDLY_OTHERS_MAX = 2 * len(SITES)  # asked between two requests to it, as a rule; all have the same delay
 
 
 @pytest.fixture(scope="session")
@@ -40,10 +41,10 @@ def test_the_crawl_ends_by_itself_and_soon(crawled: Crawled) -> None:
 def test_a_friendly_host_is_crawled_completely_among_hostile_ones(crawled: Crawled) -> None:
     assert len(set(crawled.paths["friendly"])) == len(crawled.paths["friendly"]) == FRIENDLY_PAGES
     assert all(crawled.page("friendly", path)["status"] == 200 for path in crawled.paths["friendly"])
-    asked = [each for each in crawled.asked if each.host == "friendly"]
-    gaps_s = [later.started_at - earlier.ended_at for earlier, later in pairwise(asked)]
-    assert max(gaps_s) < FRIENDLY_GAP_S_MAX
-    assert median(gaps_s) < FRIENDLY_PACE_S_MAX
+    places = [place for place, each in enumerate(crawled.asked) if each.host == "friendly"]
+    asked = [crawled.asked[place] for place in places]
+    assert max(later.started_at - earlier.ended_at for earlier, later in pairwise(asked)) < FRIENDLY_GAP_S_MAX
+    assert median(later - earlier for earlier, later in pairwise(places)) <= FRIENDLY_OTHERS_MAX
 
 
 # ---- redirects -------------------------------------------------------------------------------------------
