@@ -85,7 +85,7 @@ def test_the_rate_of_a_host_is_changed_in_its_dialog(tab: Tab, stage: Stage) -> 
     dialog = tab.page.locator("#host-dialog")
     expect(dialog.locator("pre").first).to_contain_text("User-agent")
     dialog.get_by_label("Requests a second, at most").fill("0.5")
-    dialog.get_by_role("button", name="Set").click()
+    dialog.get_by_role("button", name="Set", exact=True).click()
     expect(dialog).to_be_hidden()
     expect(tab.page.locator("#hosts tr[data-key='127.1.0.3'] .tag")).to_have_text("at most 0.5/s")
 

@@ -18,7 +18,7 @@ from protego import Protego
 
 from tests.synthetic_web.client import Reply, get
 
-PATIENCE_S = 1.5  # ten times what the slowest honest answer takes, for the sake of busy machines
+PATIENCE_S = 3.0  # twenty times what the slowest honest answer takes, for the sake of busy machines
 TRIES = 3
 CONNECTIONS = 40
 AGENT = "gossamer"
