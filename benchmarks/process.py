@@ -200,7 +200,7 @@ def rows(buckets: NDArray[np.uint64], prints: NDArray[np.uint64]) -> Iterator[tu
 
 def ingest(store: RocksStore, table: str, wanted: Iterator[tuple[bytes, bytes]]) -> None:
     path = str(store.folder.with_suffix(".sst"))
-    writer = SstFileWriter(options=_options())
+    writer = SstFileWriter(options=_options("near"))
     writer.open(path)
     for key, value in wanted:
         writer[key] = value
