@@ -5,7 +5,8 @@
 One crawl of a web without end, which a process beside it answers from memory: 30 links a page, five of them to pages
 that nobody has seen before. Nothing is polite here, so that the frontier is what is measured. At each step of known
 URLs a row is printed: pages a second, and pages for each second of the crawl's own CPU time (which tells more where
-the machine is shared), both over the stretch from half the step on; memory of all processes; what is on disk; and the
+the machine is shared), both over the stretch from half the step on; what a fixed piece of work took meanwhile, in
+milliseconds, which tells how fast the machine was (reference.py); memory of all processes; what is on disk; and the
 write amplification of the state: bytes written over bytes kept, the archive taken out of both.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.endless_web import crawl_command, serving, show
+from benchmarks.reference import Reference, measured_meanwhile
 from gossamer.bench.running import cpu_s, memory_bytes, tree, written_bytes
 
 STEPS = "50000,100000,200000,500000,1000000,2000000,3000000,4000000,5000000"
@@ -79,13 +81,14 @@ def start_of(seen: list[Look], step: int) -> Look:
     return [look for look in seen[:-1] if look is seen[0] or look.known <= step / 2][-1]
 
 
-def row_of(before: Look, now: Look) -> dict[str, float | int | str]:
+def row_of(before: Look, now: Look, reference: Reference) -> dict[str, float | int | str]:
     pages, written = now.pages - before.pages, now.written_bytes - now.archive_bytes
     return {
         "known": now.known,
         "pages": now.pages,
         "pages/s": pages / (now.at - before.at),
         "pages/CPU s": pages / max(0.01, now.cpu_s - before.cpu_s),
+        "reference ms": reference.mean_ms(before.at),
         "memory MiB": now.memory_bytes / 1024**2,
         "state MiB": now.state_bytes / 1024**2,
         "B/URL": now.state_bytes / now.known,
@@ -110,6 +113,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(dir=chosen.dir) as name,
         serving(Path(name), hosts=chosen.hosts, new=chosen.new, links=chosen.links) as seeds,
+        measured_meanwhile() as reference,
     ):
         command = crawl_command(
             seeds,
@@ -126,7 +130,7 @@ def main() -> None:
             for look in looks(process, Path(name) / "crawl"):
                 seen.append(look)
                 if steps and look.known >= steps[0] and len(seen) > 1:
-                    rows.append(row_of(start_of(seen, steps[0]), look))
+                    rows.append(row_of(start_of(seen, steps[0]), look, reference))
                     show(rows, as_json=chosen.json)
                     steps = [step for step in steps if step > look.known]
                 if look.known >= chosen.urls:
@@ -135,8 +139,13 @@ def main() -> None:
             process.communicate()
     show(rows, as_json=chosen.json, last=True)
     if len(rows) > 1 and not chosen.json:
-        pace, size = (float(rows[-1][key]) / float(rows[0][key]) for key in ("pages/CPU s", "memory MiB"))
-        print(f"from the first row to the last: pages a CPU second {pace:.0%}, memory {size:.0%}")
+        pace, work, size = (
+            float(rows[-1][key]) / float(rows[0][key]) for key in ("pages/CPU s", "reference ms", "memory MiB")
+        )
+        print(
+            f"from the first row to the last: pages a CPU second {pace:.0%}, "
+            f"on a machine of the same pace {pace * work:.0%}, memory {size:.0%}"
+        )
     sys.exit(0 if rows else 1)
 
 

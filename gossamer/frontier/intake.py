@@ -153,19 +153,21 @@ class Intake:
             ):
                 change.renew(key, nearer)
             return False
-        fresh = Known(
+        fresh = Known(  # by position: names take half a microsecond more, at every link
             link.url,
             State.QUEUED,
-            depth=link.depth,
-            chain=link.chain,
-            source=link.source,
-            found_at=change.now,
-            context=round(link.context * 100),
-            is_sitemap=link.rel == SITEMAP,
-            credit=self._credit(link),
-            max_depth=link.max_depth,
-            priority=link.priority,
+            None,
+            "",
+            link.depth,
+            link.chain,
+            link.source,
+            change.now,
+            round(link.context * 100),
+            link.rel == SITEMAP,
+            self._credit(link),
         )
+        if link.max_depth is not None or link.priority is not None:
+            fresh = msgspec.structs.replace(fresh, max_depth=link.max_depth, priority=link.priority)
         if known is None:
             change.meet(key)
         else:

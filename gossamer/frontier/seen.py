@@ -24,7 +24,7 @@ from gossamer.interfaces import Store
 from gossamer.records import Url
 from gossamer.settings import FrontierSettings
 
-HOT_URLS = 20_000  # two generations of half of it; about 3 MB
+HOT_URLS = 10_000  # of a partition, in two generations of half of it; about 2 MB
 STEP = 4000  # URLs a step while the filter is made anew: about 5 ms
 
 

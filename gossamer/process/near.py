@@ -144,8 +144,10 @@ class NearIndex:
             self._bits[bucket >> 3] |= 1 << (bucket & 7)
 
     def _open_map(self, path: Path) -> None:
-        # Private, so that looking into what is empty takes no memory.
-        self._bits = mmap.mmap(-1, BUCKETS // 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        # Had at once, where the system can: bits are set all over it, so that thirty thousand pages would take all of
+        # it anyway, and memory that does not grow can be planned.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
+        self._bits = mmap.mmap(-1, BUCKETS // 8, flags=flags)
         self._map: NDArray[np.uint8] = np.frombuffer(self._bits, np.uint8)
         if not path.exists():  # the crawl is new; or somebody has lost the file
             opened = path.with_suffix(".new")

@@ -36,7 +36,7 @@ from gossamer.schedule.trust import after_visit, dates_are_trusted, odds_of_call
 from gossamer.settings import ProcessSettings, ScheduleSettings
 from gossamer.url.site import host_of, origin_of, site_of
 
-PROMISES_MAX = 20_000  # a partition: some 4 MB
+PROMISES_MAX = 10_000  # of a partition: some 2 MB
 
 
 class Books(msgspec.Struct):
