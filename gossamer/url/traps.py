@@ -28,7 +28,9 @@ CALENDAR_YEARS_AHEAD = 2  # next year's conference is announced, and the one aft
 CALENDAR_YEARS_BACK = 15  # few event calendars are older, and every calendar program goes back for ever
 DATE_YEARS_AHEAD = 75  # where nothing says calendar, later "years" are numbers: /images/8745/12/03.jpg
 
-# Most URLs need no more than this look. It starts with a digit, and looks back from there, to be quick.
+# Most URLs need no more than these looks at their path and their query. Each starts with a digit, and looks back from
+# there, to be quick. Numbers alone are no dates in a path: sites that count their pages have them everywhere.
+_MAY_BE_DATED = re.compile(r"[1-9](?<![0-9]{2})[0-9]{3}[-/_.][01]?[0-9]")
 _HAS_YEAR = re.compile(r"[1-9](?<![0-9]{2})[0-9]{3}(?:[0-9]{2}){0,2}(?![0-9])")
 # Escaped five times over: each round through a login or a language switch wraps the whole URL once more.
 WRAPPED_AGAIN = "%25252525"
@@ -66,7 +68,9 @@ def trap_in(url: Url, bounds: TrapsSettings, now: float) -> Reason | None:
     parameters = query.split("&") if query else []
     if parameters and (WRAPPED_AGAIN in query or _piles_up(parameters, bounds)):
         return Reason.TRAP_PARAMETERS
-    if _HAS_YEAR.search(url) is not None and _is_far_in_a_calendar(path, parameters, now):
+    if (_MAY_BE_DATED.search(path) or (query and _HAS_YEAR.search(query))) and _is_far_in_a_calendar(
+        path, parameters, now
+    ):
         return Reason.TRAP_CALENDAR
     return None
 
@@ -106,15 +110,15 @@ def _piles_up(parameters: list[str], bounds: TrapsSettings) -> bool:
 
 def _is_far_in_a_calendar(path: str, parameters: list[str], now: float) -> bool:
     year_now = datetime.fromtimestamp(now, UTC).year
-    is_calendar = _CALENDAR.search(path) is not None
-    is_events = is_calendar or _EVENTS.search(path) is not None
 
     def is_far(year: int, *, is_date: bool, may_be_archive: bool) -> bool:
-        if year > year_now + CALENDAR_YEARS_AHEAD:
+        if year_now - CALENDAR_YEARS_BACK <= year <= year_now + CALENDAR_YEARS_AHEAD:
+            return False
+        is_calendar = _CALENDAR.search(path) is not None
+        is_events = is_calendar or _EVENTS.search(path) is not None
+        if year > year_now:
             return is_events or (is_date and year <= year_now + DATE_YEARS_AHEAD)
-        if year < year_now - CALENDAR_YEARS_BACK:
-            return is_calendar or (is_events and not may_be_archive)
-        return False
+        return is_calendar or (is_events and not may_be_archive)
 
     for date in _DATE.finditer(path):
         is_full = date[4] is not None and len(date[3]) == len(date[4]) == len("05")
