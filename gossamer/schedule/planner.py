@@ -19,6 +19,7 @@ so that a crash loses a little evidence and no credit. Memory holds the latest `
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -60,7 +61,7 @@ class Planner:
         self._course = course
         self._books = Books()
         self._is_changed = False
-        self._promises: dict[str, int] = {}
+        self._promises: OrderedDict[str, int] = OrderedDict()  # to find the oldest of a dict takes 5 µs
         self.ranks: Ranks | None = None  # of an earlier `gossamer rank`: better than any estimate, of what it knows
 
     # ---- what survives -----------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ class Planner:
         promised = self._promises.pop(url, 0) + worth
         self._promises[url] = promised  # the latest are last
         if len(self._promises) > PROMISES_MAX:
-            del self._promises[next(iter(self._promises))]
+            self._promises.popitem(last=False)
         return promised
 
     def raised(self, known: Known) -> Known | None:
