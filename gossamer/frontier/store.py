@@ -40,7 +40,7 @@ KIB, MIB = 1 << 10, 1 << 20
 # are small, so that they are full soon and memory is flat from then on. With 64 and 96 MiB a process takes 120 MiB
 # more at three million URLs, and is no faster: the system keeps the files in memory, and links go all over them.
 _BLOCKS = Cache(8 * MIB)
-_BUFFERS = WriteBufferManager(24 * MIB, False)
+_BUFFERS = WriteBufferManager(16 * MIB, False)
 # What is written is merged with all that is there, since keys are hashes. By eight files at a time instead of four
 # that takes 3 % of a worker's time at two million URLs; with buffers of 12 MiB, by four, it took 11 %.
 FILES_MERGED = 8
@@ -142,7 +142,7 @@ def _options(table: str) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    options.set_write_buffer_size(32 * MIB)
+    options.set_write_buffer_size(8 * MIB)  # at most; nearly always the budget ends them sooner
     options.set_write_buffer_manager(_BUFFERS)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_keep_log_file_num(2)
