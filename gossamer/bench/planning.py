@@ -32,8 +32,8 @@ class Measured:
 
 
 MEASURED = Measured(
-    "built in: one run of `gossamer bench` for each size, plain HTTP, on 2 busy cores of an AMD EPYC",
-    (Point(21_000, 2_630), Point(100_000, 8_810)),
+    "built in: `gossamer bench` for each size, plain HTTP, on 2 shared cores of an AMD EPYC (docs/performance.md)",
+    (Point(21_000, 2_334), Point(100_000, 5_151)),
 )
 
 
