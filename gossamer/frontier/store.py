@@ -39,7 +39,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 # One cache and one budget of write buffers for all stores of a process: memory must not grow with their number. Both
 # are small, so that they are full soon and memory is flat from then on. With 64 and 96 MiB a process takes 120 MiB
-# more at three million URLs, and is no faster: the system keeps the files in memory, and links go all over them.
+# more at three million URLs, and is hardly faster: the system keeps the files in memory, and links go all over them.
 _BLOCKS = Cache(8 * MIB)
 _BUFFERS = WriteBufferManager(16 * MIB, False)
 # What is written is merged with all that is there, since keys are hashes. By eight files at a time instead of four
@@ -50,7 +50,7 @@ FILES_MERGED = 8
 _ASKED_AT_RANDOM = frozenset({"urls", "queue", "hosts", "exact", "near", "owners"})
 
 # Tables that are read host by host, whose key comes first. With a filter over those, files with nothing of a host
-# are not looked into: the first look into a queue takes a third less.
+# are not looked into: 10,000 hosts get their places in 1.1 and 1.5 s instead of 1.8.
 _READ_BY_HOST = frozenset({"queue"})
 HOST_BYTES = 8
 

@@ -144,7 +144,7 @@ class NearIndex:
             self._bits[bucket >> 3] |= 1 << (bucket & 7)
 
     def _open_map(self, path: Path) -> None:
-        # Had at once, where the system can: bits are set all over it, so that thirty thousand pages would take all of
+        # Had at once, where the system can: bits are set all over it, so that twenty thousand pages would take all of
         # it anyway, and memory that does not grow can be planned.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
         self._bits = mmap.mmap(-1, BUCKETS // 8, flags=flags)
