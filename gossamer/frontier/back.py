@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import insort
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from gossamer.interfaces import Store
@@ -90,8 +89,7 @@ class Back:
 
     def next(self) -> Entry | None:
         if not self._head:
-            start = self._read_to + b"\0"
-            self._head = list(islice(self._store.scan("queue", start, self.key), HEAD_MAX))
+            self._head = self._store.of_host("queue", self._read_to + b"\0", HEAD_MAX)
             if self._head:
                 self._read_to = self._head[-1][0]
         return self._head.pop(0) if self._head else None

@@ -13,6 +13,7 @@ again, so those that were being crawled come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from random import Random
 
 from gossamer.frontier.back import Back, Entry
@@ -20,7 +21,7 @@ from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.policy import Policies
 from gossamer.frontier.politeness import Turns
 from gossamer.frontier.priority import authority, level
-from gossamer.frontier.tables import front_key, level_of
+from gossamer.frontier.tables import front_key, level_name, level_of
 from gossamer.interfaces import Batch, Store
 from gossamer.records import Host
 from gossamer.settings import FrontierSettings
@@ -97,12 +98,14 @@ class Front:
         if free <= 0 or not self.is_contended:
             return False
         tired = []
-        waiting = {name: self._waiting(name) for name in self._levels()}
+        waiting = {name: self._waiting(name) for name in map(level_name, sorted(self._levels_held))}
+        draw = self._draw_among(list(waiting))
         while free and waiting:
-            name = self._draw(sorted(waiting))
+            name = draw()
             key = next(waiting[name], None)
             if key is None:
                 del waiting[name]
+                draw = self._draw_among(list(waiting))
                 continue
             host = self._ledger.host(key)
             assert host is not None, f"a host with work and no record: {key.hex()}"
@@ -116,14 +119,6 @@ class Front:
             self.send_away(back)
         return self.is_contended and bool(tired)
 
-    def _levels(self) -> Iterator[bytes]:
-        """The levels at which anybody stands, best first."""
-        start = b""
-        while (found := next(self._store.scan("front", start), None)) is not None:
-            name = found[0][:2]
-            yield name
-            start = name + b"\xff" * 8
-
     def _waiting(self, name: bytes) -> Iterator[bytes]:
         """The hosts at a level that are not active, oldest first."""
         read_to = self._read_to.get(name, b"")
@@ -133,11 +128,17 @@ class Front:
             yield key
             self._read_to[name] = turn  # only when the next is asked for: the last one seen may stay where it is
 
-    def _draw(self, levels: list[bytes]) -> bytes:
-        if len(levels) == 1 or self._chance.random() < LOWEST_SHARE:
-            return levels[-1]
-        weights = [0.5 ** min(60, int.from_bytes(name, "big") - int.from_bytes(levels[0], "big")) for name in levels]
-        return self._chance.choices(levels, weights)[0]
+    def _draw_among(self, levels: list[bytes]) -> Callable[[], bytes]:
+        """What draws one of these levels, the best of which is the first."""
+        best = level_of(levels[0]) if levels else 0
+        weights = list(accumulate(0.5 ** min(60, level_of(name) - best) for name in levels))
+
+        def draw() -> bytes:
+            if len(levels) == 1 or self._chance.random() < LOWEST_SHARE:
+                return levels[-1]
+            return self._chance.choices(levels, cum_weights=weights)[0]
+
+        return draw
 
     def enter(self, key: bytes, host: Host) -> Back:
         back = self.active[key] = Back(self._store, key, host)

@@ -37,7 +37,7 @@ from gossamer.frontier.intake import Intake
 from gossamer.frontier.leases import Held, Leases, link_to
 from gossamer.frontier.ledger import Ledger
 from gossamer.frontier.patterns import Patterns
-from gossamer.frontier.policy import Policies
+from gossamer.frontier.policy import NONE, Policies
 from gossamer.frontier.politeness import ended_at, start_delay
 from gossamer.frontier.recorder import Recorder
 from gossamer.frontier.recovery import recover
@@ -369,7 +369,9 @@ class Frontier:
             return  # it ran out, and was given back
         key, back = lease.key, held.back
         self._leases.answered(key)
-        start_delay(back.host, result, self._politeness, self._front.policies.of(back.host), self._clock.now())
+        now = self._clock.now()
+        policy = self._front.policies.of(back.host) if self._front.has_policies else NONE
+        start_delay(back.host, result, self._politeness, policy, now)
         back.asked = None
         is_put_back = isinstance(result, PUT_BACK)
         if is_put_back or back.is_slower_than_stored:
@@ -382,7 +384,7 @@ class Frontier:
                 back.put_back(held.entry)
                 back.out -= 1
             self._store.write(batch, sync=False)
-        if back.host.ready_at > self._clock.now() + REST_S:
+        if back.host.ready_at > now + REST_S:
             self._front.send_away(back)
         self._front.arm(back)
 

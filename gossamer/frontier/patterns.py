@@ -76,6 +76,8 @@ class Pattern(msgspec.Struct, array_like=True, gc=False):
 class HostPatterns:
     """The patterns of a host, and which of them are used up."""
 
+    __slots__ = ("_settings", "left", "pages", "patterns", "spent")
+
     def __init__(self, patterns: dict[str, Pattern], settings: TrapsSettings) -> None:
         self.patterns = patterns
         self.pages = 0  # since it is in memory

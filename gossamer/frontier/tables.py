@@ -199,7 +199,11 @@ def known_in(value: bytes) -> Known | None:
 
 
 def front_key(level: int, turn: int) -> bytes:
-    return level.to_bytes(2, "big") + turn.to_bytes(8, "big")
+    return level_name(level) + turn.to_bytes(8, "big")
+
+
+def level_name(level: int) -> bytes:
+    return level.to_bytes(2, "big")
 
 
 def level_of(key: bytes) -> int:

@@ -37,4 +37,23 @@ def test_a_queue_is_read_host_by_host_from_buffers_and_files_alike(tmp_path: Pat
             assert list(store.scan("queue", prefix=host)) == own
             assert store.last("queue", host) == (own[-1] if own else None)
             half = own[len(own) // 2][0] if own else host
-            assert list(store.scan("queue", half + b"\0", host)) == [item for item in own if item[0] > half]
+            rest = [item for item in own if item[0] > half]
+            assert list(store.scan("queue", half + b"\0", host)) == rest
+            assert store.of_host("queue", half + b"\0", 1000) == rest
+            assert store.of_host("queue", host, 3) == own[:3]
+
+
+def test_what_is_written_is_read_at_once(tmp_path: Path) -> None:
+    """Entries of a host are read by a cursor that lasts until the next write, and no longer."""
+    host, other = HOSTS[0], HOSTS[1]
+    with closing(RocksStore(tmp_path, ("queue",))) as store:
+        for number in range(3):
+            assert len(store.of_host("queue", host, 10)) == number
+            batch = store.batch()
+            batch.put("queue", host + bytes([number]), b"")
+            batch.put("queue", other + bytes([number]), b"")
+            store.write(batch, sync=False)
+        batch = store.batch()
+        batch.delete("queue", host + b"\1")
+        store.write(batch, sync=False)
+        assert [key[-1] for key, _ in store.of_host("queue", host, 10)] == [0, 2]

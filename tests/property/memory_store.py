@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
+from gossamer.frontier.store import HOST_BYTES
 from gossamer.interfaces import Batch
 
 
@@ -42,6 +44,9 @@ class MemoryStore:
         return iter(
             [row for row in sorted(self.tables[table].items()) if row[0] >= start and row[0].startswith(prefix)]
         )
+
+    def of_host(self, table: str, start: bytes, most: int) -> list[tuple[bytes, bytes]]:
+        return list(islice(self.scan(table, start, start[:HOST_BYTES]), most))
 
     def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None:
         return max((row for row in self.tables[table].items() if row[0].startswith(prefix)), default=None)
