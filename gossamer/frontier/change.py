@@ -71,6 +71,7 @@ class Change:
         self._renewed: dict[bytes, bytes] = {}
         self._dropped: set[bytes] = set()
         self._left: list[bytes] = []
+        self._met: list[bytes] = []  # URLs that were not known before
 
     # ---- URLs --------------------------------------------------------------------------------------------
 
@@ -82,7 +83,7 @@ class Change:
     def meet(self, key: bytes) -> None:
         """A URL is known from now on; what becomes of it is written next."""
         self._meta.totals.known += 1
-        self._seen.add(key)
+        self._met.append(key)
 
     def renew(self, key: bytes, known: Known) -> None:
         """Something else is known of a URL that is queued or waits: it keeps its place."""
@@ -297,6 +298,7 @@ class Change:
         if self._planner is not None and (plans := self._planner.changes()) is not None:
             self.batch.put("meta", b"plans", plans)
         self._store.write(self.batch, sync=sync)
+        self._seen.add(self._met)
         for entry in self._renewed.items():
             if (back := self._front.active.get(entry[0][:8])) is not None:
                 back.renew(entry)

@@ -28,6 +28,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.url.site import site_of
 
 LOWEST_SHARE = 0.1  # of the draws
+HOSTS_REMEMBERED = 1000  # of a partition, about 1 MB: links lead to a few hosts again and again
 
 
 class Front:
@@ -48,15 +49,24 @@ class Front:
         self.with_bookings: dict[bytes, None] = {}
         self._leaving: dict[bytes, None] = {}  # in order, so that a run can be repeated from its seed
         self.is_contended = True  # hosts may be waiting for a place
+        self._lately: dict[bytes, Host] = {}  # hosts that were met, in two generations
+        self._earlier: dict[bytes, Host] = {}
 
     def obey(self, policies: Policies) -> None:
         self.policies = policies
         self.has_policies = bool(policies)  # most crawls have none, and this is asked at every turn
 
     def host(self, key: bytes) -> Host | None:
-        """A host as it is now: in memory while it is active, otherwise as it was stored."""
+        """A host as it is now: in memory while it is active and for a while after it was met, otherwise as stored."""
         back = self.active.get(key)
-        return back.host if back is not None else self._ledger.host(key)
+        if back is not None:
+            return back.host
+        host = self._lately.get(key)
+        if host is None and (host := self._earlier.get(key) or self._ledger.host(key)) is not None:
+            self._lately[key] = host
+            if len(self._lately) > HOSTS_REMEMBERED // 2:
+                self._lately, self._earlier = {}, self._lately
+        return host
 
     # ---- on disk: who has work ---------------------------------------------------------------------------
 
@@ -107,7 +117,7 @@ class Front:
                 del waiting[name]
                 draw = self._draw_among(list(waiting))
                 continue
-            host = self._ledger.host(key)
+            host = self.host(key)
             assert host is not None, f"a host with work and no record: {key.hex()}"
             back = self.enter(key, host)
             if host.ready_at > tired_after:
@@ -183,7 +193,7 @@ class Front:
         """The back queue of a host that may have no work of its own."""
         back = self.active.get(key)
         if back is None:
-            back = self.enter(key, self._ledger.host(key) or Host(name=name, site=site_of(name)))
+            back = self.enter(key, self.host(key) or Host(name=name, site=site_of(name)))
             if len(self.active) > self._settings.active_hosts_max:
                 self.send_away(back)  # it came for one turn only
         return back

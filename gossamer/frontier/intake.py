@@ -6,7 +6,9 @@ the filter knows most new URLs for new, and only then is the store asked.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
+from itertools import compress
 
 import msgspec
 
@@ -87,7 +89,6 @@ class Intake:
     def admit(self, change: Change, links: Iterable[Link]) -> int:
         """How many of the links brought something new. The store is asked once for all of them."""
         candidates = []
-        asked: list[bytes] = []
         planner = self._planner
         origin, host, of_host, has_spent = "?", "", b"", False
         for link in links:
@@ -115,14 +116,15 @@ class Intake:
                 self._turn_away(change, reason)
                 continue
             key = of_host + url_hash(url)
-            if self._seen.may_know(key) and key not in change.known:
-                if self._seen.is_fast:
-                    continue
-                asked.append(key)
             if reason is None and link.max_depth is None:  # else another link may allow more
                 self._seen.warm_up(url, link.depth)
             candidates.append((key, link, host, reason, promised))
-        found = self._ledger.stored_among(asked)
+        may_know = self._seen.may_know([each[0] for each in candidates])
+        if self._seen.is_fast:
+            candidates = list(compress(candidates, map(operator.not_, may_know)))
+            found = {}
+        else:
+            found = self._ledger.stored_among([each[0] for each in compress(candidates, may_know)])
         new = 0
         for key, link, host, reason, before in candidates:
             known, stored = change.known.get(key), found.get(key)

@@ -14,23 +14,17 @@ A billion URLs at one mistake in a hundred: about 1.5 GB over all partitions, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from rbloom import Bloom
-
+from gossamer.frontier.bloom import Bloom
 from gossamer.interfaces import Store
 from gossamer.records import Url
 from gossamer.settings import FrontierSettings
 
 HOT_URLS = 10_000  # of a partition, in two generations of half of it; about 2 MB
 STEP = 4000  # URLs a step while the filter is made anew: about 5 ms
-
-
-def _number(key: bytes) -> int:
-    """A URL key is a hash already: 128 bits of it are what the filter wants, and `int` can be its hash function."""
-    return int.from_bytes(key[4:], "big", signed=True)
 
 
 def mistakes(urls: int, settings: FrontierSettings) -> float:
@@ -92,39 +86,41 @@ class Seen:
 
     # ---- the filter --------------------------------------------------------------------------------------
 
-    def may_know(self, key: bytes) -> bool:
-        if self._remaking is not None:
-            return True
-        number = _number(key)
-        for bloom in reversed(self._filters):  # noqa: SIM110 - twice as fast as any(); the last filter knows the most
-            if number in bloom:
-                return True
-        return False
+    def may_know(self, keys: Sequence[bytes]) -> list[bool]:
+        """For each key whether it has to be looked up; False: it is new."""
+        if self._remaking is not None or not keys:
+            return [True] * len(keys)
+        known = self._filters[-1].has(keys)
+        for bloom in self._filters[:-1]:
+            known |= bloom.has(keys)
+        answers: list[bool] = known.tolist()
+        return answers
 
-    def add(self, key: bytes) -> None:
-        if self._room <= 0:
-            self._grow()
-        self._filters[-1].add(_number(key))
-        self._room -= 1
+    def add(self, keys: Sequence[bytes]) -> None:
+        while keys:
+            if self._room <= 0:
+                self._grow()
+            some, keys = keys[: self._room], keys[self._room :]
+            self._filters[-1].add(some)
+            self._room -= len(some)
 
     @property
     def filter_bytes(self) -> int:
-        return sum(bloom.size_in_bits for bloom in self._filters) // 8
+        return sum(bloom.size for bloom in self._filters)
 
     def remake_some(self) -> None:
         """A step towards a complete filter after a crash; harmless for keys that were added meanwhile."""
         if self._remaking is None:
             return
         keys = [key for key, _ in islice(self._remaking, STEP)]
-        for key in keys:
-            self.add(key)
+        self.add(keys)
         if len(keys) < STEP:
             self._remaking = None
 
     def _grow(self) -> None:
         n = len(self._filters)
         capacity = self._settings.seen_urls << n
-        self._filters.append(Bloom(capacity, self._settings.seen_mistakes / 2**n, int))
+        self._filters.append(Bloom(capacity, self._settings.seen_mistakes / 2**n))
         self._room = capacity
 
     # ---- from one run to the next ------------------------------------------------------------------------
@@ -138,8 +134,7 @@ class Seen:
             sizes = [urls, self._settings.seen_urls, self._room, len(self._filters)]
             file.write(b"".join(size.to_bytes(8, "big", signed=True) for size in sizes))
             for bloom in self._filters:
-                content = bloom.save_bytes()
-                file.write(len(content).to_bytes(8, "big") + content)
+                file.write(bloom.dump())
 
     def _load(self, urls: int) -> bool:
         """Whether there was a filter for exactly this state. It is taken away: a crash must not find it again."""
@@ -153,11 +148,13 @@ class Seen:
             return False
         at = 32
         for _ in range(head[3]):
-            size = int.from_bytes(content[at : at + 8], "big")
-            if len(content) < at + 8 + size:
-                self._filters.clear()
-                return False
-            self._filters.append(Bloom.load_bytes(bytes(content[at + 8 : at + 8 + size]), int))
-            at += 8 + size
-        self._room = head[2]
-        return True
+            self._grow()
+            bloom = self._filters[-1]
+            if not bloom.load(content[at : at + bloom.size]):
+                break
+            at += bloom.size
+        else:
+            self._room = head[2]
+            return at == len(content)
+        self._filters.clear()
+        return False
