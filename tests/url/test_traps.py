@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.clock import VirtualClock
 from gossamer.records import Reason
 from gossamer.settings import TrapsSettings
+from gossamer.url import traps
 from gossamer.url.traps import trap_in
 
 BOUNDS = TrapsSettings()
@@ -107,3 +110,15 @@ def test_a_calendar_moves_on_with_time() -> None:
 def test_a_calendar_is_left_after_a_bounded_number_of_pages() -> None:
     months = [f"/calendar/{month // 12}/{month % 12 + 1:02}" for month in range(12 * 1800, 12 * 9999)]
     assert sum(trap(month) is None for month in months) <= 12 * 18
+
+
+PIECES = st.sampled_from([*"0123456789-/_.=&aw", "20", "2031", "1905", "9999", "05", "12", "day", "calendar", "%2F"])
+
+
+@given(st.lists(PIECES, max_size=16).map("".join))
+def test_no_calendar_hides_from_the_quick_look(text: str) -> None:
+    """Most URLs are told from calendars by one search, and only others are looked at closely."""
+    if traps._DATE.search(text):
+        assert traps._MAY_BE_DATED.search(text)
+    if traps._is_far_in_a_calendar("/calendar", [f"date={text}", f"year={text}"], IN_2024):
+        assert traps._HAS_YEAR.search(f"date={text}&year={text}")
