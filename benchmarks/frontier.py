@@ -5,7 +5,8 @@
 Builds a frontier of one partition, as the crawl would: batches of links of a few hundred pages, 45 % of them known
 already, host sizes with a heavy tail (Zipf). At each tenth it prints the pace of the last stretch and the most memory
 in it: write buffers fill and empty, so that a single look would find anything within a third of that. It then leases
-and finishes, closes, opens again, and measures each. One process, one core; the disk is the machine's.
+and finishes, closes, opens again, and measures each. One process, one core; the disk is the machine's. A
+fixed piece of work between the batches (reference.py) tells how fast the machine was meanwhile.
 
 Adds are made without waiting for the disk (sync) unless --sync is given: the crawl waits once a batch of pages.
 """
@@ -24,6 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.reference import Reference
 from gossamer.clock import RealClock
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.store import RocksStore
@@ -63,25 +65,28 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
     facts: dict[str, object] = {"urls": arguments.urls, "hosts": arguments.hosts}
     store, frontier = opened(folder, planned=arguments.planned)
     links = crawl_like_links(arguments.hosts, random.Random(1), WORTH if arguments.planned else 0)
-    added, offered, spent_s = 0, 0, 0.0
+    added, offered, spent_s, reference = 0, 0, 0.0, Reference()
     memory_at = {arguments.urls // 10, arguments.urls // 2, arguments.urls}
     stretch = arguments.urls // 10
     for target in range(stretch, arguments.urls + 1, stretch):
-        offered_before, spent_before_s, peak_mib = offered, spent_s, 0.0
+        offered_before, spent_before_s, peak_mib, since = offered, spent_s, 0.0, time.monotonic()
         while added < target:
             batch = list(itertools.islice(links, BATCH))
             started = time.perf_counter()
             added += frontier.add(batch, sync=arguments.sync)
             spent_s += time.perf_counter() - started
             offered += len(batch)
+            reference.take()
             peak_mib = max(peak_mib, resident_mib() - frontier.seen.filter_bytes / 2**20)
-        pace = (offered - offered_before) / (spent_s - spent_before_s)
+        links_per_s = (offered - offered_before) / (spent_s - spent_before_s)
         filter_mib = frontier.seen.filter_bytes / 2**20
-        line = f"{pace:,.0f} links/s, at most {peak_mib:,.0f} MiB resident, and {filter_mib:,.0f} MiB for the filter"
+        memory = f"at most {peak_mib:,.0f} MiB resident, and {filter_mib:,.0f} MiB for the filter"
+        line = f"{links_per_s:,.0f} links/s, {memory}, reference {reference.mean_ms(since):.2f} ms"
         print(f"{added:>12,} URLs  {line}", file=sys.stderr, flush=True)
         if target in memory_at:
             facts[f"at_{target}_urls"] = line
     facts["adds_per_s"] = round(offered / spent_s)
+    facts["reference_ms_while_adding"] = round(reference.mean_ms(0.0), 2)
     facts |= leases_and_finishes(frontier, arguments.finishes)
     frontier.close()
     store.close()
@@ -97,12 +102,13 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
 
 def leases_and_finishes(frontier: Frontier, wanted: int) -> dict[str, object]:
     """In ten stretches: the machine is shared, and how much they differ tells how much it was."""
-    done, spent_s, paces = 0, 0.0, []
+    done, spent_s, paces, reference = 0, 0.0, [], Reference()
     for target in range(wanted // 10, wanted + 1, wanted // 10):
         done_before, spent_before_s = done, spent_s
         while done < target:
             pages, took_s = one_round(frontier, done)
             done, spent_s = done + pages, spent_s + took_s
+            reference.take()
             if not pages:
                 break
         paces.append((done - done_before) / max(1e-9, spent_s - spent_before_s))
@@ -110,6 +116,7 @@ def leases_and_finishes(frontier: Frontier, wanted: int) -> dict[str, object]:
     return {
         "leases_and_finishes": done,
         "leases_and_finishes_per_s": round(done / spent_s),
+        "reference_ms_meanwhile": round(reference.mean_ms(0.0), 2),
         "of_which_the_slowest_and_fastest_tenth": f"{min(paces):,.0f}, {max(paces):,.0f}",
     }
 

@@ -125,6 +125,8 @@ class Front:
             self.arm(back)
             free -= 1
         self.is_contended = any(next(hosts, None) is not None for hosts in waiting.values())
+        if not self.is_contended:
+            self._keep_all()
         for back in tired:
             self.send_away(back)
         return self.is_contended and bool(tired)
@@ -171,6 +173,15 @@ class Front:
             back.is_leaving = True
             self._leaving[back.key] = None
             self.turns.remove(back.key)
+
+    def _keep_all(self) -> None:
+        """Nobody waits for a place any more: those that were to leave stay."""
+        for key in self._leaving:
+            back = self.active.get(key)
+            if back is not None:
+                back.is_leaving = False
+                self.arm(back)
+        self._leaving.clear()
 
     def booked(self) -> list[Back]:
         """Hosts of which somebody wants a turn, and that are not being asked."""

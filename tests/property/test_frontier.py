@@ -422,6 +422,22 @@ def test_back_off_survives_a_crash_behind_a_longer_wait_that_the_server_asked_fo
     machine.teardown()
 
 
+def test_a_host_that_was_to_leave_stays_when_all_others_have_a_place() -> None:
+    """It had to rest for long while another waited, and its page was not finished: it was forgotten until then."""
+    machine = InMemory()
+    machine.start(places=100, share=1, kills=1)
+    machine.add([Link("http://a.test/0")])
+    machine.lease(1)
+    machine.add([Link("http://a.test/1"), Link("http://b.test/0")])
+    machine.answer(0, partial(fetched, latency_s=200.0))
+    machine.lease(2)
+    machine.wait(300.0)
+    machine.lease(2)
+    assert [lease.url for lease in machine.asked] == ["http://b.test/0", "http://a.test/1"]
+    machine.agree()
+    machine.teardown()
+
+
 @pytest.mark.long
 def test_the_frontier_agrees_with_a_naive_model_for_long() -> None:
     check(InMemory, examples=2000, steps=100, new_every_time=True)
