@@ -147,14 +147,14 @@ class Seen:
         if len(content) < 32 or head[:2] != [urls, self._settings.seen_urls]:
             return False
         at = 32
-        for _ in range(head[3]):
+        while at < len(content) and len(self._filters) < head[3]:
             self._grow()
             bloom = self._filters[-1]
             if not bloom.load(content[at : at + bloom.size]):
                 break
             at += bloom.size
-        else:
-            self._room = head[2]
-            return at == len(content)
-        self._filters.clear()
-        return False
+        if at != len(content) or len(self._filters) != head[3]:
+            self._filters.clear()  # cut off, or of an earlier version
+            return False
+        self._room = head[2]
+        return True

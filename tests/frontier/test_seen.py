@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,19 @@ def test_a_filter_of_another_state_is_not_believed(reopen: Callable[..., Frontie
     frontier = reopen()  # a crash: there must be no filter from before
     assert not frontier.seen.is_complete
     assert frontier.add([link(url) for url in urls(200)]) == 0
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-1], lambda whole: whole + b"\0", lambda whole: whole[:32]])
+def test_a_filter_of_another_length_is_made_anew(
+    reopen: Callable[..., Frontier], tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """It was cut off, or an earlier version wrote it."""
+    frontier = reopen(seen_urls=1000)
+    frontier.add([link(url) for url in urls(2500)])
+    frontier.close()
+    (saved,) = tmp_path.rglob("seen.bloom")
+    saved.write_bytes(damage(saved.read_bytes()))
+    frontier = reopen(seen_urls=1000)
+    assert not frontier.seen.is_complete
+    assert frontier.seen.filter_bytes < 2000  # nothing of it was kept
+    assert frontier.add([link(url) for url in urls(3000)]) == 500
