@@ -2,7 +2,7 @@
 
 A key is a hash already, so its bits are where its two halves say: at a, a+b, a+2b and so on, each taken as a fraction
 of the table. A batch of links is a few hundred keys, and for all of them together it takes as many calls as for one:
-0.2 to 0.5 us a key to ask and to tell, where a call for each took 1.2 to 1.6 (decision 0012).
+0.2 to 0.5 µs a key to ask and to tell, where a call for each took 1.2 to 1.6 (decision 0012).
 """
 
 from __future__ import annotations
