@@ -136,11 +136,11 @@ class RocksStore:
             bounds.set_prefix_same_as_start(True)
             self._cursor = (table, self._tables[table].iter(bounds))
         cursor = self._cursor[1]
-        key, value, step, is_valid = cursor.key, cursor.value, cursor.next, cursor.valid
+        at, value, step = cursor.key, cursor.value, cursor.next
         cursor.seek(start)
         found: list[tuple[bytes, bytes]] = []
-        while len(found) < most and is_valid():
-            found.append((key(), value()))
+        while len(found) < most and (key := at()) is not None:
+            found.append((key, value()))
             step()
         return found
 
