@@ -123,13 +123,14 @@ class Change:
 
     def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
         """Put a URL into its host's queue, with its record: by its priority, behind those of the same."""
-        host = self.host(key, host_name or host_of(known.url))
+        of_host = key[:8]
+        host = self._hosts.get(of_host) or self.host(of_host, host_name or host_of(known.url))
         wanted = self._rank(known, host)
-        if host.queued >= self._settings.host_queue_max and not self._make_room(key[:8], host, wanted):
+        if host.queued >= self._settings.host_queue_max and not self._make_room(of_host, host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return
         self._meta.turn += 1
-        entry = queue_key(key[:8], wanted, self._meta.turn)
+        entry = queue_key(of_host, wanted, self._meta.turn)
         value = key
         if is_short(known):
             value = self._put_queued(entry, key, known)
@@ -139,12 +140,12 @@ class Change:
             self.put_known(key, known)
         if known.history is not None:
             self._meta.totals.revisits += 1
-        if key[:8] in self._front.active:
+        if of_host in self._front.active:
             self._offered[entry] = value
         self._meta.totals.queued += 1
         host.queued += 1
         if not host.front_key or wanted < host.front_rank:
-            self._front.enlist(self.batch, key[:8], host, wanted, self._meta.turn)
+            self._front.enlist(self.batch, of_host, host, wanted, self._meta.turn)
 
     def _rank(self, known: Known, host: Host) -> int:
         planner, need = self._planner, 1.0

@@ -260,7 +260,8 @@ def come_nearer(known: Known, link: Link) -> Known:
         reach = depth + max(known.max_depth - known.depth, link.max_depth - link.depth)
     if (depth, reach) == (known.depth, known.max_depth):
         return known
-    return msgspec.structs.replace(known, depth=depth, max_depth=reach)
+    source = link.source if link.depth < known.depth else known.source  # so that `why` shows the way of this length
+    return msgspec.structs.replace(known, depth=depth, max_depth=reach, source=source)
 
 
 def is_trusted(policies: Policies, host: str) -> bool:

@@ -32,6 +32,7 @@ Beside the store lie two files: `seen.bloom` (seen.py) and `processing` (recorde
 from __future__ import annotations
 
 import math
+import struct
 from hashlib import blake2b
 
 import msgspec
@@ -96,6 +97,8 @@ class Meta(msgspec.Struct):
     levels: dict[int, int] | None = None  # hosts in `front` by their level; None: written before they were counted
 
 
+_packed_place = struct.Struct(">IQ").pack  # of an entry in a queue: its rank, then its turn
+
 encode = msgspec.msgpack.Encoder().encode
 decode_known = msgspec.msgpack.Decoder(Known).decode
 decode_host = msgspec.msgpack.Decoder(Host).decode
@@ -155,7 +158,7 @@ def lease_key(turn: int) -> bytes:
 
 
 def queue_key(host: bytes, rank: int, turn: int) -> bytes:
-    return host + rank.to_bytes(4, "big") + turn.to_bytes(8, "big")
+    return host + _packed_place(rank, turn)
 
 
 def rank_of(key: bytes) -> int:
@@ -166,7 +169,7 @@ def rank_of(key: bytes) -> int:
 
 
 def standing_at(entry: bytes, known: Known) -> bytes:
-    return entry[HOST_KEY_BYTES:] + known.depth.to_bytes(3, "big") + known.credit.bit_length().to_bytes(1, "big")
+    return entry[HOST_KEY_BYTES:] + (known.depth << 8 | known.credit.bit_length()).to_bytes(4, "big")
 
 
 def is_standing(value: bytes) -> bool:

@@ -133,7 +133,7 @@ def _is_far_in_a_calendar(path: str, parameters: list[str], now: float) -> bool:
         if year is not None and is_far(year, is_date=is_date, may_be_archive=not is_date):
             return True
     has_month = not _MONTH_NAMES.isdisjoint(named)
-    years = [int(named[name]) for name in _YEAR_NAMES & named.keys() if re.fullmatch("[0-9]{4}", named[name])]
+    years = [int(named[name]) for name in _YEAR_NAMES & named.keys() if re.fullmatch("[1-9][0-9]{3}", named[name])]
     return any(is_far(year, is_date=has_month, may_be_archive=not has_month) for year in years)
 
 

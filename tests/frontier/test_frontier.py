@@ -7,7 +7,7 @@ import pytest
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.steps import TRIES_MAX
-from gossamer.records import Claim, Outcome, Page, Place, Reason, Refused, State
+from gossamer.records import Claim, Link, Outcome, Page, Place, Reason, Refused, State
 from tests.frontier.stories import failed, fetched, finish, link, moved, one_lease, robots_read
 
 A1, A2, B1 = "http://a.test/1", "http://a.test/2", "http://b.test/1"
@@ -205,6 +205,16 @@ def test_the_door_turns_links_away_and_counts_them(frontier: Frontier) -> None:
     assert frontier.add([link("http://a.test/forbidden"), link(A1)]) == 1
     assert frontier.state("http://a.test/forbidden") is None
     assert frontier.totals.turned_away == {"excluded": 1}
+
+
+def test_who_led_to_a_url_is_the_page_by_which_it_is_nearest(frontier: Frontier) -> None:
+    far, near = Link(A1, depth=3, source="http://a.test/far"), Link(A1, depth=2, source="http://a.test/near")
+    frontier.add([far])
+    frontier.add([near])
+    frontier.add([far])
+    known = frontier.state(A1)
+    assert known is not None and (known.depth, known.source) == (2, "http://a.test/near")
+    assert one_lease(frontier).link.source == "http://a.test/near"
 
 
 def test_a_url_found_too_deep_is_let_in_when_it_is_found_nearer(frontier: Frontier) -> None:
