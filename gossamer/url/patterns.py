@@ -27,7 +27,6 @@ from gossamer.records import Url
 PARTS_MAX = 3  # folders that a pattern tells apart; what lies deeper is `…`
 NAMES_MAX = 8  # names of parameters that a pattern tells apart
 PART_CHARS_MAX = 40
-EXTENSION_CHARS_MAX = 6  # with its dot
 PARTS_REMEMBERED = 8_192  # of pages being crawled now; an entry takes about 300 bytes
 
 WHOLE_HOST = "/…"
@@ -35,7 +34,7 @@ WHOLE_HOST = "/…"
 _NUMBER = re.compile(r"[0-9]+")
 _MIXED = re.compile(r"[0-9][^0-9/]*[A-Za-z][^0-9/]*[0-9]")  # two numbers with letters between them
 _VALUE = re.compile(r"=[^&]*")
-_EXTENSION = re.compile(r"\.[A-Za-z]{1,5}")
+_EXTENSION = re.compile(r"\.[A-Za-z]{1,5}\Z")
 
 
 def pattern_of(url: Url) -> str:
@@ -46,8 +45,10 @@ def pattern_of(url: Url) -> str:
     folder, _, last = path.rpartition("/")
     if mark:
         return f"{_folders(folder)}/{_general(last)}{slash}?{_names(_VALUE.sub('', query))}"
-    dot = last.rfind(".")
-    return _any_in(folder, last[dot:] if 0 <= dot >= len(last) - EXTENSION_CHARS_MAX else "", slash)
+    if "." in last:
+        extension = _EXTENSION.search(last)
+        return f"{_folders(folder)}/*{extension[0] if extension else ''}{slash}"
+    return f"{_folders(folder)}/*{slash}"
 
 
 def wider(pattern: str) -> Iterator[str]:
@@ -68,11 +69,6 @@ def is_wide(pattern: str) -> bool:
 
 def lies_within(pattern: str, wide: str) -> bool:
     return pattern.startswith(wide.removesuffix("…"))
-
-
-@lru_cache(PARTS_REMEMBERED)
-def _any_in(folder: str, extension: str, slash: str) -> str:
-    return f"{_folders(folder)}/*{extension if _EXTENSION.fullmatch(extension) else ''}{slash}"
 
 
 @lru_cache(PARTS_REMEMBERED)
