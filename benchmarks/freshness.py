@@ -37,11 +37,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.records import History, Pace
 from gossamer.schedule.change import NEVER, seen
-from gossamer.schedule.rate import Belief, belief, moved, pace_of, prior_rate
-from gossamer.schedule.recrawl import Bounds, adapt, cell_of, interval_s, multiplier_for, recount, sooner_s
-from gossamer.schedule.trust import UNKNOWN, after_visit, dates_are_trusted, odds_of_call
+from gossamer.schedule.rate import Belief, belief, change_rate_of, moved, prior_rate
+from gossamer.schedule.recrawl import Bounds, adapt, cell_of, interval_s, plan, recount, sooner_s
+from gossamer.schedule.trust import UNKNOWN, after_visit, dates_are_trusted, odds_of_announcement
+from gossamer.visit_history import ChangeRates, History
 
 Floats = NDArray[np.float64]
 DAY_S = 86_400.0
@@ -183,7 +183,7 @@ class Ours:
         self.said = bytearray(world.pages)
         self.beliefs: list[Belief] = []
         hosts = len(world.dates)
-        self.paces, self.everywhere = [Pace()] * hosts, Pace()
+        self.change_rates, self.everywhere = [ChangeRates()] * hosts, ChangeRates()
         self.trust = [UNKNOWN] * hosts
         self.census: dict[int, int] = {}
         self.share, self.multiplier = 1.0, DAY_S
@@ -194,7 +194,7 @@ class Ours:
         self.map_visits = 0
 
     def run(self) -> Meter:
-        first = belief(NEVER, prior_rate(Pace()))
+        first = belief(NEVER, prior_rate(ChangeRates()))
         for page, weight in enumerate(self.weights):
             self.histories[page] = seen(NEVER, START, changed=False)
             self.beliefs.append(first)
@@ -237,11 +237,11 @@ class Ours:
         later = None if date is None or (not changed and date <= before) else date > before
         self.trust[host] = after_visit(trust, changed=changed, dated_later=later, said=self.said[page])
         self.said[page] = 0
-        believed = belief(history, prior_rate(self.paces[host], self.everywhere))
-        pace = pace_of(believed)
-        self.paces[host] = moved(self.paces[host], history.pace, pace)
-        self.everywhere = moved(self.everywhere, history.pace, pace)
-        self.histories[page] = msgspec.structs.replace(history, pace=pace)
+        believed = belief(history, prior_rate(self.change_rates[host], self.everywhere))
+        change_rate = change_rate_of(believed)
+        self.change_rates[host] = moved(self.change_rates[host], history.change_rate, change_rate)
+        self.everywhere = moved(self.everywhere, history.change_rate, change_rate)
+        self.histories[page] = msgspec.structs.replace(history, change_rate=change_rate)
         self.beliefs[page] = believed
         self._recount(page, believed, weight)
         self._plan(page, at, interval_s(believed, weight, self.multiplier, self.bounds))
@@ -257,7 +257,7 @@ class Ours:
         return truth if kind == HONEST else max(truth, at - self.deployed.expovariate(1 / (7 * DAY_S)))
 
     def _read_map(self, host: int, now: float) -> None:
-        kind, odds = self.world.maps[host], odds_of_call(self.trust[host])
+        kind, odds = self.world.maps[host], odds_of_announcement(self.trust[host])
         self.map_visits += now >= self.meter.begin
         for page in self.pages_of[host]:
             if self.said[page] == 2:
@@ -284,7 +284,8 @@ class Ours:
         heapq.heappush(self.due, (at + wait_s, page))
 
     def _adapt(self) -> None:
-        self.multiplier = multiplier_for(self.census, self.budget_per_s * self.share, self.bounds, self.multiplier)
+        budget_per_s = self.budget_per_s * self.share
+        self.multiplier, self.bounds = plan(self.census, budget_per_s, Bounds(), self.multiplier)
 
 
 def compare(pages: int, days: float, seed: int, *, noisy: bool) -> dict[str, dict[str, float]]:

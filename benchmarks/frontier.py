@@ -27,14 +27,14 @@ from pathlib import Path
 
 from benchmarks.reference import Reference
 from gossamer.clock import RealClock
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.store import RocksStore
-from gossamer.frontier.tables import TABLES
 from gossamer.records import Claim, Exchange, Fetched, Lease, Link, Outcome, Page, Place, Reason
-from gossamer.schedule.course import Course
+from gossamer.runtime.memory import steady_memory
 from gossamer.schedule.planner import Planner
+from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.settings import FrontierSettings, PolitenessSettings, ProcessSettings, ScheduleSettings
-from gossamer.worker import steady_memory
 
 BATCH = 5000  # links of about 100 pages: what one commit brings to a partition
 KNOWN_SHARE = 0.45
@@ -163,11 +163,13 @@ def crawl_like_links(hosts: int, chance: random.Random, worth: int) -> Iterator[
 def opened(folder: Path, *, planned: bool) -> tuple[RocksStore, Frontier]:
     store = RocksStore(folder / "000", TABLES)
     settings = FrontierSettings(host_queue_max=10**9)
-    planner = Planner(ScheduleSettings(), ProcessSettings(), Course()) if planned else None
+    planner = Planner(ScheduleSettings(), ProcessSettings(), RecrawlPlan()) if planned else None
     polite = PolitenessSettings(delay_s=0.0)
-    frontier = Frontier(store, RealClock(seed=1), always_open, settings, polite, planner=planner, revisit_share=0.3)
+    frontier = Frontier.open(
+        store, store.folder, RealClock(seed=1), always_open, settings, polite, planner=planner, revisit_share=0.3
+    )
     if planner is not None:
-        planner.mint()  # links move credit, they make none
+        planner.credit.for_seed()  # links move credit, they make none
     return store, frontier
 
 

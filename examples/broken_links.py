@@ -35,7 +35,9 @@ async def main(url: str) -> int:
         settings={"frontier.retries_s": [], "robots.retry_s": []},  # one try is enough for a report
         allow_private=url.startswith(HERE),
     ):
-        if one.reason and one.fetched_at is not None:  # asked for and not had; what robots.txt forbids is not broken
+        if (
+            one.reason and one.fetched_at is not None
+        ):  # asked for and not fetched; what robots.txt forbids is not broken
             broken[one.url] = str(one.status or one.reason)
         else:
             broken.pop(one.url, None)  # its server was only too busy the first time

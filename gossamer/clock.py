@@ -4,8 +4,11 @@
 of crawling runs in seconds and a failure can be repeated from its seed. Nothing else in the package may call
 `time`, `asyncio.sleep` or the module-level `random`.
 
-`now()` is in seconds since the epoch, because politeness has to survive a restart, yet it never steps back
-while a process lives: a wall clock set back by an hour would otherwise let a host be asked too soon.
+`now()` is in seconds since the epoch, because politeness has to survive a restart. It counts on while the machine
+sleeps, and does not follow the wall clock by itself: an hour that never passed would let a host be asked too soon.
+When the wall clock was set forward, `step` follows it, and whoever calls it moves the moments along that were noted
+before (`Frontier.put_off`). It never steps back while a process lives; the next one moves back what was noted in the
+future (frontier/clock_jumps.py).
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import heapq
 import itertools
 import random
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 
@@ -22,31 +27,75 @@ class Clock(Protocol):
     random: random.Random
 
     def now(self) -> float: ...
+    def step(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
         """Until the event is set or the moment has come, whichever is first; no moment: the event alone."""
 
 
+# Linux stops its monotonic clock while the machine sleeps; this one goes on.
+_SLEEPLESS = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+LOOK_S = 10.0  # timers of the event loop stop while the machine sleeps: a longer wait looks at the clock on its way
+STEP_S = 1.0  # what the wall clock is ahead by less is its ordinary drift, and waits for more
+
+
+passed = partial(time.clock_gettime, _SLEEPLESS)
+"""Seconds since some moment, as they really passed: nobody can set it."""
+
+
 class RealClock:
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        seed: int | None = None,
+        passed: Callable[[], float] = passed,
+        wall: Callable[[], float] = time.time,
+        look_s: float = LOOK_S,
+    ) -> None:
         self.random = random.Random(seed)
-        self._epoch = time.time() - time.monotonic()
+        self._look_s = look_s
+        self._passed = passed
+        self._wall = wall
+        self._epoch = wall() - passed()
 
     def now(self) -> float:
-        return self._epoch + time.monotonic()
+        return self._epoch + self._passed()
+
+    def step(self) -> float:
+        """Follow the wall clock if it was set forward; by how many seconds that never passed."""
+        ahead_s = self._wall() - self.now()
+        if ahead_s < STEP_S:
+            return 0.0
+        self._epoch += ahead_s
+        return ahead_s
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds))
+        until, left_s = self._passed() + seconds, seconds
+        while True:
+            await asyncio.sleep(max(0.0, min(left_s, self._look_s)))
+            left_s = until - self._passed()
+            if left_s <= 0:
+                return
 
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
         if until is None:
             await event.wait()
             return
-        timer = asyncio.get_running_loop().call_later(max(0.0, until - self.now()), event.set)
+        loop = asyncio.get_running_loop()
+
+        def left_s() -> float:
+            return max(0.0, min(until - self.now(), self._look_s))
+
+        def look() -> None:
+            if left_s():
+                timers[:] = [loop.call_later(left_s(), look)]
+            else:
+                event.set()
+
+        timers = [loop.call_later(left_s(), look)]
         try:
             await event.wait()
         finally:
-            timer.cancel()
+            timers[0].cancel()
 
 
 class VirtualClock:
@@ -65,20 +114,26 @@ class VirtualClock:
     def now(self) -> float:
         return self._now
 
+    def step(self) -> float:
+        return 0.0
+
     async def sleep(self, seconds: float) -> None:
-        wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + max(0.0, seconds), next(self._order), wake))
-        await wake
+        await self._woken_at(self._now + max(0.0, seconds))
 
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
-        timer = asyncio.ensure_future(self.sleep(until - self._now)) if until is not None else None
+        timer = self._woken_at(max(self._now, until)) if until is not None else None
         if timer is not None:
-            timer.add_done_callback(lambda task: None if task.cancelled() else event.set())
+            timer.add_done_callback(lambda woken: None if woken.cancelled() else event.set())
         try:
             await event.wait()
         finally:
             if timer is not None:
                 timer.cancel()
+
+    def _woken_at(self, moment: float) -> asyncio.Future[None]:
+        wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (moment, next(self._order), wake))
+        return wake
 
     def advance(self, seconds: float) -> None:
         """Move on, waking whoever's moment has come; they run when the event loop next does."""

@@ -23,7 +23,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -31,13 +32,18 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, inspect
 
-from gossamer.settings import ORDERED, Tree
+from gossamer import atomic
+from gossamer.settings import ORDERED, RETIRED, Tree
 
 FILE_NAME = "gossamer.toml"
 
 
 class ConfigError(Exception):
     """The start stops here. The text is for the person who wrote the setting, and needs no traceback."""
+
+
+class UsageError(Exception):
+    """The call cannot be carried out as it was written."""
 
 
 # --- One setting: its key, its meaning, what it may be ---
@@ -55,9 +61,30 @@ SETTINGS: dict[str, inspect.Type] = {
 }
 
 
+_RETIRED_SECTIONS = {key.split(".")[0] for key in RETIRED}
+
+
+FLAGS = {
+    "crawl.max_pages": "--max-pages",
+    "crawl.max_depth": "--max-depth",
+    "crawl.max_time_s": "--max-time",
+    "crawl.forever": "--forever",
+    "crawl.scope": "--scope",
+    "crawl.include": "--include",
+    "crawl.exclude": "--exclude",
+    "crawl.workers": "--workers",
+    "crawl.contact": "--contact",
+    "crawl.allow_private": "--allow-private",
+    "politeness.delay_s": "--delay",
+    "serve.host": "--serve",
+    "serve.port": "--serve",
+}
+"""Settings that have a flag of their own; for all others there is --set."""
+
+
 def flag_name(key: str) -> str:
-    """`--max-pages` for `crawl.max_pages`, `--delay` for `politeness.delay_s`."""
-    return "--" + key.rpartition(".")[2].removesuffix("_s").replace("_", "-")
+    """As it is typed: `--delay` for `politeness.delay_s`, `--set fetch.timeout_s` for what has none of its own."""
+    return FLAGS.get(key, f"--set {key}")
 
 
 def _meaning(key: str) -> str:
@@ -167,7 +194,7 @@ def _from_file(path: Path | None, *, may_be_missing: bool = False) -> Layer:
         reason = str(error).replace("end of document", f"line {len(text.splitlines())}, the end of the file")
         raise ConfigError(f"file {path} is not valid TOML: {reason}") from error
     for section, table in content.items():
-        if section not in SECTIONS:
+        if section not in SECTIONS and section not in _RETIRED_SECTIONS:
             yield section, table, f"file {path}"
         elif isinstance(table, dict):
             yield from ((f"{section}.{name}", given, f"file {path}") for name, given in table.items())
@@ -178,7 +205,8 @@ def _from_file(path: Path | None, *, may_be_missing: bool = False) -> Layer:
 def _from_environment(environment: Mapping[str, str]) -> Layer:
     for variable in sorted(environment):
         found = re.fullmatch(r"GOSSAMER_([A-Z]+)_(.+)", variable)
-        if found and (section := found[1].lower()) in SECTIONS:  # other names may be another program's
+        section = found[1].lower() if found else ""
+        if found and (section in SECTIONS or section in _RETIRED_SECTIONS):  # others may be another program's
             yield f"{section}.{found[2].lower()}", environment[variable], f"environment {variable}"
 
 
@@ -200,8 +228,19 @@ def _unknown(key: str, origin: str) -> ConfigError:
     return ConfigError(f"unknown key {key} ({origin}): {hint}{valid}")
 
 
+def _retired(key: str, given: object, origin: str, *, is_kept: bool) -> str:
+    """What to say of a setting that there was once; empty: it asks for what always holds now."""
+    value, why, stops = RETIRED[key]
+    if str(given) == str(value):
+        return ""
+    what = f"{key} = {as_toml(given)} ({origin}) is no longer a setting, and {as_toml(value)} always holds: {why}"
+    if not is_kept or stops:
+        raise ConfigError(f"{what}. {'' if stops else 'Leave it out'}".strip())
+    return what
+
+
 def kill_at() -> str:
-    return os.environ.get("GOSSAMER_KILL_AT", "")  # for tests, and no setting: see worker.py
+    return os.environ.get("GOSSAMER_KILL_AT", "")  # for tests, and no setting: see runtime/kill_point.py
 
 
 # --- The configuration in force ---
@@ -219,6 +258,7 @@ class Configuration(Struct, frozen=True):
 
     tree: Tree
     origins: Mapping[str, str]
+    notices: tuple[str, ...] = ()  # what the crawl's own file asks for and does not get any more, as sentences
 
     def value(self, key: str) -> object:
         section, name = key.split(".")
@@ -242,20 +282,29 @@ class Configuration(Struct, frozen=True):
 
     def save(self, folder: Path) -> None:
         """Keep the tree in the crawl's folder. A crash leaves the old file or the new one, whole."""
-        path, new = folder / FILE_NAME, folder / f".{FILE_NAME}.new"
+        path = folder / FILE_NAME
         try:
-            with new.open("w", encoding="utf-8") as file:
-                file.write(self.toml())
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-            directory = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(directory)  # a name is durable only with its directory
-            finally:
-                os.close(directory)
+            atomic.replace(path, self.toml().encode())
         except OSError as error:
             raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+    @contextmanager
+    def tried(self, folder: Path) -> Iterator[Callable[[], None]]:
+        """Keep the tree in the folder. Unless what is handed out is called, which says that the crawl has started
+        with it, an error brings back what was there before: a refused setting must not be in the way next time."""
+        path = folder / FILE_NAME
+        before = path.read_bytes() if path.is_file() else None
+        has_started: list[bool] = []
+        self.save(folder)
+        try:
+            yield lambda: has_started.append(True)
+        except Exception:
+            if not has_started:
+                if before is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    atomic.replace(path, before)
+            raise
 
     def check_order(self) -> None:
         for low, high in ORDERED:
@@ -281,12 +330,16 @@ def load(
     kept = folder / FILE_NAME if folder is not None else None
     values: dict[str, object] = {}
     origins = dict.fromkeys(SETTINGS, "built-in default")
+    notices: list[str] = []
     for key, given, origin in itertools.chain(
         _from_file(kept, may_be_missing=True),
         _from_file(file),
         _from_environment(environment),
         _from_flags(flags),
     ):
+        if key in RETIRED:
+            notices += filter(None, [_retired(key, given, origin, is_kept=origin == f"file {kept}")])
+            continue
         if key not in SETTINGS:
             raise _unknown(key, origin)
         value = _checked(key, given, origin)
@@ -301,6 +354,6 @@ def load(
     for key, value in values.items():
         section, name = key.split(".")
         sections.setdefault(section, {})[name] = value
-    configuration = Configuration(msgspec.convert(sections, Tree), origins)
+    configuration = Configuration(msgspec.convert(sections, Tree), origins, tuple(notices))
     configuration.check_order()
     return configuration

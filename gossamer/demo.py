@@ -14,13 +14,15 @@ from typing import TextIO
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.control.words import COMMAND, counted, size, span
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.supervisor import Ending, run_crawl
+from gossamer.records import Seed
+from gossamer.seeds import SeedList
+from gossamer.supervisor.supervisor import Ending, run_crawl
 from gossamer.synthetic_web.access_log import Entry, overlapping
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.web import Web
+from gossamer.text import COMMAND, counted, size, span
 from gossamer.url.site import host_of
 
 DELAY_S = 0.2
@@ -34,9 +36,6 @@ SETTINGS = {
     "frontier.retries_s": [1.0],
     "robots.retry_s": [1.0],
     "fetch.timeout_s": 5.0,
-    # The traps are real: without bounds a calendar alone would take the rest of the day.
-    "crawl.max_depth": 12,
-    "traps.parameters_max": 1,
 }
 
 
@@ -51,7 +50,8 @@ async def run_demo(path: Path, out: TextIO) -> int:
                 f"gossamer: serving a synthetic web of {web.options.hosts} hosts, from {server.url(0)} on", file=out
             )
             configuration = config.load(path, flags=SETTINGS, environment={})
-            ending = await run_crawl(folder, configuration, [server.url(0)], RealClock(), out)
+            configuration.save(path)
+            ending = await run_crawl(folder, configuration.tree, [Seed(server.url(0))], RealClock(), out)
             entries = list(server.log.entries)
     print(_result(web, ending, entries, path))
     return 0
@@ -61,7 +61,7 @@ def _make_room(folder: CrawlFolder) -> None:
     """An earlier demo may go; anything else stays."""
     if not folder.is_crawl:
         return
-    if not all(_is_loopback(seed) for seed in folder.seeds()):
+    if not all(_is_loopback(seed.url) for seed in SeedList(folder.path)):
         raise FolderError(f"{folder.path} holds a crawl that is not a demo: choose another --dir")
     with folder.locked():
         shutil.rmtree(folder.path)
@@ -79,8 +79,9 @@ def _result(web: Web, ending: Ending, entries: Sequence[Entry], path: Path) -> s
     pages = [entry for entry in entries if entry.path != "/robots.txt"]
     forbidden = [entry for entry in pages if not web.permits(entry.url)]
     gaps_s = [gap for host in {entry.host for entry in entries} for gap in _gaps_s(entries, host)]
-    traps = sum(count for reason, count in totals.turned_away.items() if "trap" in reason)
-    refused = totals.reasons.get("robots", 0) + totals.reasons.get("robots_unreachable", 0)
+    refusals = (*totals.turned_away.items(), *totals.reasons.items())
+    traps = sum(count for reason, count in refusals if "trap" in reason)
+    refused = totals.reasons.get("robots", 0) + totals.resting
     return f"""
 What Gossamer found on a web with bad habits, in {span(ending.elapsed_s)}:
 
@@ -89,7 +90,7 @@ What Gossamer found on a web with bad habits, in {span(ending.elapsed_s)}:
   {totals.moved:>6,} redirects followed, each at the turn of its host
   {traps:>6,} links into traps not taken: calendars, facets, endless and repeating paths
   {refused:>6,} URLs not asked for because robots.txt says so
-  {totals.failed:>6,} URLs that could not be had, each with its reason
+  {totals.failed:>6,} URLs that could not be fetched, each with its reason
 
 What the web's own access log says about Gossamer ({counted(len(entries), "request")}):
 

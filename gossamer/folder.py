@@ -1,14 +1,18 @@
 """The crawl's folder: everything about a crawl is in it, and it can be copied.
 
 gossamer.toml     the configuration in force
-seeds.txt         the seeds, one a line: the URL, then `priority=` and `max_depth=` where they have them;
-                  all are added again at every start, which changes nothing
+format.json       the version of all that is on disk here, and the digest of the list below
+suffixes.dat      the public suffix list that the crawl began with: it decides which partition a host belongs to
+paused            there while an operator wants nothing to be asked for; says why
+seeds.txt         the seeds, one a line; with seeds.index and seeds.fed beside it (seeds.py)
 partitions/NNN/   frontier, seen set, page records (RocksDB)
+links/NNN/        links on their way to a partition (cluster/link_log.py)
 fingerprints/     content seen so far (RocksDB)
 archive/          WARC files
 history.jsonl     how the crawl went, a line a minute
 course.json       what visiting pages again costs, and what for
 ranks             PageRank of pages and hosts, where `gossamer rank` was run (schedule/ranks.py)
+epoch             how often somebody began to own partitions of this crawl
 crawl.lock        locked while a crawl runs in here; says which process that is, and where it listens
 """
 
@@ -16,37 +20,61 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from gossamer.frontier.policy import Policies
-from gossamer.records import Seed, Url
-from gossamer.schedule.course import Course
+from gossamer import __version__, atomic
+from gossamer.clock import RealClock
+from gossamer.frontier.rules.policy import Policies
+from gossamer.schedule.recrawl_plan import RecrawlPlan
+from gossamer.url import site
+
+FORMAT = 3
+"""Of all files in the folder. 1: before they were numbered, and before the suffix list was kept. 2: before links on
+their way were kept in a log. Fields with a
+default that are added at the end of a record need no new number; what an earlier version would misread does, and a
+step in `CrawlFolder._migrate` that makes the one of the other."""
 
 # What a crawl that was killed while it was being created may have left.
-OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "seeds.tmp", "seeds.txt"}
-OURS |= {".gossamer.toml.new", "policies.tmp", "history.jsonl", "course.json", "course.tmp"}
+OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json"}
+OURS |= {"history.jsonl", "course.json", "format.json", "suffixes.dat", "paused", "epoch", "links"}
+OURS |= {"seeds.txt", "seeds.fed", "seeds.index"}
+
+ACTIVE_S = 150.0  # two lines of history, and room for a slow machine
 
 
 class FolderError(Exception):
     """This folder cannot be used as it was meant to; the message says why and what to do."""
 
 
+class Format(msgspec.Struct, frozen=True):
+    """What is in `format.json`."""
+
+    format: int = 1
+    made_by: str = ""  # the version that wrote this file
+    suffixes: str = ""  # SHA-256 of suffixes.dat; empty: there is none
+
+
 class CrawlFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.archive = path / "archive"
+        self.links = path / "links"
         self.fingerprints = path / "fingerprints"
         self.history = path / "history.jsonl"
         self._lock = path / "crawl.lock"
         self._config = path / "gossamer.toml"
-        self._seeds = path / "seeds.txt"
         self._policies = path / "policies.json"
-        self._course = path / "course.json"
+        self._recrawl_plan = path / "course.json"
         self._ranks = path / "ranks"
+        self._format = path / "format.json"
+        self._suffixes = path / "suffixes.dat"
+        self._paused = path / "paused"
+        self._epoch = path / "epoch"
 
     def partition(self, number: int) -> Path:
         return self.path / "partitions" / f"{number:03d}"
@@ -60,13 +88,14 @@ class CrawlFolder:
             raise FolderError(f"{self.path} does not exist; `gossamer crawl URL --dir {self.path}` would create it")
         if not self.is_crawl:
             raise FolderError(f"{self.path} is not a crawl: it has no gossamer.toml")
+        self.go_by_format()
 
     def create(self) -> None:
         """Make the folder, or take an empty one; never one that holds something else."""
         if self.path.is_file():
             raise FolderError(f"{self.path} is a file; a crawl needs a folder")
         if self.path.is_dir() and not self.is_crawl:
-            strangers = {entry.name for entry in self.path.iterdir()} - OURS
+            strangers = {entry.name for entry in self.path.iterdir() if not _is_partial(entry.name)} - OURS
             if strangers:
                 raise FolderError(
                     f"{self.path} is not empty and not a crawl (it holds {min(strangers)}): choose another --dir"
@@ -77,11 +106,69 @@ class CrawlFolder:
         except OSError as fault:
             raise FolderError(f"{self.path} cannot be made: {fault.strerror}") from fault
 
+    # ---- the format --------------------------------------------------------------------------------------
+
+    def format(self) -> Format:
+        """Raises FolderError where this version cannot read what is here."""
+        try:
+            found = msgspec.json.decode(self._format.read_bytes(), type=Format)
+        except FileNotFoundError:
+            return Format()
+        except msgspec.DecodeError as fault:
+            raise FolderError(f"{self._format} is damaged ({fault}): put it back from a copy") from fault
+        if found.format > FORMAT:
+            raise FolderError(
+                f"{self.path} is in format {found.format}, written by {found.made_by or 'a later version'}; this is "
+                f"gossamer {__version__}, which knows formats up to {FORMAT}: use that version, or a later one"
+            )
+        return found
+
+    def go_by_format(self) -> None:
+        """From now on this process cuts sites as the crawl does."""
+        wanted = self.format().suffixes
+        if not wanted or wanted == site.installed_digest():
+            site.go_by(None)
+            return
+        try:
+            found = sha256(self._suffixes.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            found = ""
+        if found != wanted:
+            raise FolderError(
+                f"{self._suffixes} is {'damaged' if found else 'missing'}, and without it nobody knows which "
+                "partition a host belongs to: put it back from a copy of the crawl's folder"
+            )
+        site.go_by(self._suffixes)
+
+    def keep_format(self) -> None:
+        """Make the folder one of the present format. For whoever has the lock, before anything else is written."""
+        found = self.format() if self.is_crawl else Format(0)
+        while found.format < FORMAT:
+            found = self._migrate(found)
+            atomic.replace(self._format, msgspec.json.format(msgspec.json.encode(found)))
+        self.go_by_format()
+
+    def _migrate(self, found: Format) -> Format:
+        """One step towards the present format. It may be cut off and begun again at any point."""
+        match found.format:
+            case 0 | 1:  # new, or without a list: whatever is installed is what it went by so far
+                atomic.replace(self._suffixes, site.installed_list())
+                return Format(2, f"gossamer {__version__}", site.installed_digest())
+            case 2:  # an earlier version would not read the links that are on their way
+                return Format(3, f"gossamer {__version__}", found.suffixes)
+        raise AssertionError(found)
+
+    # ---- who is in it ------------------------------------------------------------------------------------
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Nobody else crawls in here meanwhile. The system lets go of the lock however we end."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with self._lock.open("a+") as lock:
+        # Whoever can open the file can hold the lock, so nobody else may open it.
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "a+") as lock:
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                os.fchmod(descriptor, 0o600)  # as an earlier version left it, anybody may
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -108,12 +195,14 @@ class CrawlFolder:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
+        except PermissionError:  # it is somebody else's crawl: a running one writes its history every minute
+            return RealClock().now() - _changed_at(self.history) / 1e9 < ACTIVE_S
         except OSError:
             return True
         return False
 
     def listen_at(self, socket: Path) -> None:
-        """Say where the crawl that has the lock can be reached (control/talk.py)."""
+        """Say where the crawl that has the lock can be reached (messages/control_client.py)."""
         with self._lock.open("a") as lock:
             lock.write(f"{socket}\n")
 
@@ -122,41 +211,34 @@ class CrawlFolder:
         """Where the last crawl in here listened, which may be over."""
         try:
             lines = self._lock.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         return Path(lines[1]) if len(lines) > 1 else None
 
-    def seeds(self) -> list[Url]:
-        return [seed.url for seed in self.all_seeds()]
-
-    def all_seeds(self) -> list[Seed]:
-        try:
-            lines = self._seeds.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        try:
-            return [_seed_in(line) for line in lines if line.strip()]
-        except (ValueError, msgspec.ValidationError) as fault:
-            raise FolderError(f"{self._seeds} is damaged ({fault}): mend it") from fault
-
-    def add_seeds(self, seeds: Iterable[Url | Seed]) -> None:
-        """Remember seeds for good. One that is there already stays as it is."""
-        named = (seed if isinstance(seed, Seed) else Seed(seed) for seed in seeds)
-        all_seeds = {seed.url: seed for seed in self.all_seeds()}
-        before = len(all_seeds)
-        for seed in named:
-            all_seeds.setdefault(seed.url, seed)
-        if len(all_seeds) > before:
-            _replace(self._seeds, "".join(f"{_line_of(seed)}\n" for seed in all_seeds.values()).encode())
-
     @property
-    def seeds_changed_at(self) -> tuple[int, int]:
-        """Changes whenever the seeds do."""
+    def paused(self) -> str:
+        """Why an operator wants nothing to be asked for, also at the next start; empty: nobody does."""
         try:
-            stat = self._seeds.stat()
+            return self._paused.read_text(encoding="utf-8", errors="replace").strip()
         except FileNotFoundError:
-            return 0, 0
-        return stat.st_mtime_ns, stat.st_size
+            return ""
+
+    def set_paused(self, why: str) -> None:
+        if why:
+            atomic.replace(self._paused, f"{why}\n".encode())
+        else:
+            self._paused.unlink(missing_ok=True)
+
+    def next_epoch(self) -> int:
+        """Above all that were given before; who has the lock may count on from it, a million times."""
+        try:
+            last = int(self._epoch.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            last = 0 if not any((self.path / "partitions").glob("*")) else int(RealClock().now())  # the file was lost
+        except ValueError as fault:
+            raise FolderError(f"{self._epoch} is damaged: remove it, and the crawl goes on") from fault
+        atomic.replace(self._epoch, f"{last + 1}\n".encode())
+        return (last + 1) << 20
 
     def policies(self) -> Policies:
         try:
@@ -166,19 +248,21 @@ class CrawlFolder:
         except msgspec.DecodeError as fault:
             raise FolderError(f"{self._policies} is damaged ({fault}): mend it, or remove it") from fault
 
-    def set_policies(self, policies: Policies) -> None:
-        """In force from each host's next turn on, also in a crawl that is running."""
-        _replace(self._policies, msgspec.json.format(msgspec.json.encode(policies)))
+    def change_policies(self, change: Callable[[Policies], Policies]) -> None:
+        """In force from each host's next turn on, also in a crawl that is running. One change at a time."""
+        with atomic.locked(self._policies):
+            policies = change(self.policies())
+            atomic.replace(self._policies, msgspec.json.format(msgspec.json.encode(policies)))
 
-    def course(self) -> Course:
-        """As the last run left it: what visits again cost, and what for (schedule/course.py)."""
+    def recrawl_plan(self) -> RecrawlPlan:
+        """As the last run left it: what visits again cost, and what for (schedule/recrawl_plan.py)."""
         try:
-            return msgspec.json.decode(self._course.read_bytes(), type=Course)
+            return msgspec.json.decode(self._recrawl_plan.read_bytes(), type=RecrawlPlan)
         except (FileNotFoundError, msgspec.DecodeError):
-            return Course()  # found again within seconds
+            return RecrawlPlan()  # found again within seconds
 
-    def set_course(self, course: Course) -> None:
-        _replace(self._course, msgspec.json.encode(course))
+    def set_recrawl_plan(self, recrawl_plan: RecrawlPlan) -> None:
+        atomic.replace(self._recrawl_plan, msgspec.json.encode(recrawl_plan))
 
     @property
     def policies_changed_at(self) -> int:
@@ -188,6 +272,10 @@ class CrawlFolder:
     @property
     def ranks_changed_at(self) -> int:
         return _changed_at(self._ranks)
+
+
+def _is_partial(name: str) -> bool:
+    return name.startswith(".") and name.endswith((atomic.PARTIAL, ".lock"))
 
 
 def _changed_at(path: Path) -> int:
@@ -208,26 +296,3 @@ def _lives(owner: str) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _seed_in(line: str) -> Seed:
-    url, *words = line.split()
-    if not words:  # as most are
-        return Seed(url)
-    said = dict(word.split("=", 1) for word in words)
-    return msgspec.convert({"url": url} | said, Seed, strict=False)
-
-
-def _line_of(seed: Seed) -> str:
-    said = msgspec.structs.asdict(seed)
-    return " ".join([said.pop("url"), *(f"{name}={value}" for name, value in said.items() if value is not None)])
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """The old content or the new one, whatever happens."""
-    partial = path.with_suffix(".tmp")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -1,22 +1,22 @@
 """All that can be swapped, on one page.
 
-The stages (frontier, fetch, process) know these and the records, and never each other; `worker.py` is the only
-place that names the classes behind them. One machine and a hundred differ in `Bus`, `SharedState` and `Archive`.
+The stages (frontier, fetch, process) know these and the records, and never each other; `worker/worker.py` is the only
+place that names the classes behind them. One machine and a hundred differ in `LinkLog`, `SharedState` and `Archive`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from gossamer.records import (
     Answer,
     Claim,
     Fetched,
     Host,
-    Known,
     Lease,
     Link,
     Outcome,
@@ -25,6 +25,7 @@ from gossamer.records import (
     Reason,
     Result,
     Url,
+    UrlRecord,
     Validators,
     Verdict,
 )
@@ -42,62 +43,105 @@ class Batch(Protocol):
     def __len__(self) -> int: ...
 
 
-class Store(Protocol):
-    """Ordered keys and values in named tables, on disk. The whole state of a partition lives in one."""
+BATCH_MAX = 2000  # entries of a batch, about: 5 ms of RocksDB, in which nobody else gets a turn
 
-    folder: Path
+
+class Store(Protocol):
+    """Ordered keys and values in named tables. The whole state of a partition lives in one.
+
+    A batch counts from the moment `write` returns, and survives the end of the process; with `sync`, a power cut too.
+    Keys are in the order of their bytes. Reading sees all that was written; a `scan` sees the table as it was when
+    the scan began. tests/contract/test_store.py says the rest."""
 
     def get(self, table: str, key: bytes) -> bytes | None: ...
     def get_many(self, table: str, keys: list[bytes]) -> list[bytes | None]: ...
     def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]: ...
-    def of_host(self, table: str, start: bytes, most: int) -> list[tuple[bytes, bytes]]: ...
-    def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None: ...
+    def first(self, table: str, prefix: bytes, most: int, start: bytes = b"") -> list[tuple[bytes, bytes]]: ...
+    def last(self, table: str, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None: ...
     def batch(self) -> Batch: ...
     def write(self, batch: Batch, *, sync: bool) -> None: ...
     def close(self) -> None: ...
 
 
-class Frontier(Protocol):
-    """What to fetch next and when it is polite, for one partition; every accepted URL is in exactly one state."""
+class Partition(Protocol):
+    """One part of the crawl: what to fetch next and when it is polite, and what became of it.
 
-    def add(self, links: Iterable[Link], *, sync: bool = True) -> int: ...
+    Every accepted URL is in exactly one state. `lease` follows `ready` in the same turn of the event loop. What was
+    saved, and then applied, is durable."""
+
+    number: int
+    in_flight: int
+    is_leaving: bool
+
+    def ready(self) -> Mapping[int, int]: ...
     def lease(self, most: int) -> list[Lease]: ...
     def answered(self, lease: Lease, result: Result) -> None: ...
     def processing(self, lease: Lease) -> None: ...
     def processed(self) -> None: ...
-    def finish(
-        self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None
-    ) -> None: ...
+    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
+    def apply_outcomes(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None: ...
     def next_at(self, *, only_booked: bool = False) -> float | None: ...
-    def state(self, url: Url) -> Known | None: ...
     @property
     def claims(self) -> list[Claim]: ...
     @property
     def pages(self) -> int: ...
     @property
-    def is_empty(self) -> bool: ...
+    def is_idle(self) -> bool: ...
+
+
+class LaterOwner(Exception):
+    """Somebody else has come to own the partition since: whoever is told so has to leave it alone."""
+
+
+class Credit(Protocol):
+    """What the pages of a partition are worth, by the links that lead to them: schedule/credit.py."""
+
+    def for_seed(self) -> int: ...
+    def for_new_page(self, worth: int) -> int: ...
+    def promise(self, url: Url, worth: int) -> int: ...
+    def pay_promises(self, known: UrlRecord) -> UrlRecord | None: ...
+    def count_promises(self, known: UrlRecord) -> UrlRecord | None: ...
+    def to_share(self, known: UrlRecord, host: Host) -> int: ...
+    def spend(self, before: UrlRecord, after: UrlRecord) -> UrlRecord: ...
+    def give_back(self, known: UrlRecord) -> UrlRecord: ...
+    def importance(self, known: UrlRecord) -> float: ...
+    def authority(self, host: Host) -> float: ...
+    def has_earned_its_pages(self, host: Host) -> bool: ...
+
+
+class Dates(Protocol):
+    """When each page of a partition is visited again: schedule/dates.py."""
+
+    def after_visit(
+        self, before: UrlRecord, after: UrlRecord, host: Host, outcome: Outcome, now: float, *, is_suspect: bool
+    ) -> UrlRecord: ...
+    def forget(self, known: UrlRecord, host: Host | None) -> UrlRecord: ...
+    def chance_outdated(self, known: UrlRecord, host: Host, now: float) -> float: ...
+    def apply_lastmod(self, known: UrlRecord, host: Host, lastmod: str, now: float) -> UrlRecord | None: ...
 
 
 class Planner(Protocol):
-    """What the pages of a partition are worth, and when each is visited again: schedule/planner.py.
+    """Both of them, and what they have to remember: `changes` goes into the same batch as what they were asked."""
 
-    What it knows has to survive: `changes` goes into the same batch as what it was asked about."""
-
+    @property
+    def credit(self) -> Credit: ...
+    @property
+    def dates(self) -> Dates: ...
     def load(self, stored: bytes) -> None: ...
     def changes(self) -> bytes | None: ...
-    def mint(self) -> int: ...
-    def advance(self, worth: int) -> int: ...
-    def promise(self, url: Url, worth: int) -> int: ...
-    def raised(self, known: Known) -> Known | None: ...
-    def esteemed(self, known: Known) -> Known | None: ...
-    def to_give(self, known: Known, host: Host) -> int: ...
-    def standing(self, known: Known) -> float: ...
-    def authority(self, host: Host) -> float: ...
-    def earns_its_keep(self, host: Host) -> bool: ...
-    def finished(self, before: Known, after: Known, host: Host, outcome: Outcome, now: float) -> Known: ...
-    def dropped(self, known: Known, host: Host | None) -> Known: ...
-    def need(self, known: Known, host: Host, now: float) -> float: ...
-    def called(self, known: Known, host: Host, lastmod: str, now: float) -> Known | None: ...
+
+
+class Owner(Protocol):
+    """Whoever owns partitions, as those who deal them out see it (supervisor/worker_pool.py, and what a cluster has).
+
+    `assigned`: they are ours, in an epoch above all before; all that their last owner left is in order when this
+    returns. It gives those that nobody can open, and why. `revoked`: finish or drop what is open, and give them up;
+    they may be opened elsewhere when this returns. `lost`: somebody else may own them already. Nothing more is asked
+    for, saved or applied, from this moment on."""
+
+    async def assigned(self, partitions: Collection[int], epoch: int) -> dict[int, str]: ...
+    async def revoked(self, partitions: Collection[int]) -> None: ...
+    async def lost(self, partitions: Collection[int]) -> None: ...
 
 
 class Fetcher(Protocol):
@@ -106,16 +150,21 @@ class Fetcher(Protocol):
     async def fetch(self, lease: Lease) -> Result: ...
 
 
-TurnOf = Callable[[Url], AbstractAsyncContextManager[None]]
+BookingOf = Callable[[Url], AbstractAsyncContextManager[Callable[[Answer], None]]]
 """The turn of a URL's host, wherever that host is owned: entered when it may be asked, left when the answer ended.
-Raises `NoTurn`, also while it is held: then the request has to be dropped."""
+The host's owner wants to hear the answer: its next turn depends on it. Raises `NoTurn`, also while it is held: then
+the request has to be dropped."""
 
 
-class NoTurn(Exception):
+class NoBooking(Exception):
     """The turn did not come in time, or whoever gave it is gone."""
 
 
-class Module(Protocol):
+class HostBlocked(NoBooking):
+    """The operator blocks the host: its turn never comes."""
+
+
+class SchemeFetcher(Protocol):
     """What fetches the URLs of one scheme (fetch/protocols.py): asks once, and makes a value of whatever comes."""
 
     async def fetch(
@@ -141,10 +190,20 @@ class Resolver(Protocol):
 Watched = Callable[[], AbstractContextManager[None]]
 
 
-class Processor(Protocol):
-    """`watched` is entered while a body is read in this very process: should that kill us, this page is to blame."""
+class NotRead(Exception):
+    """The crawl ends, and this page had not been read: its URL stays leased, for the next start."""
 
-    async def process(self, url: Url, fetched: Fetched, watched: Watched = nullcontext) -> Page: ...
+
+class Processor(Protocol):
+    """`watched` is entered while a body is read in this very process: should that kill us, this page is a suspect.
+
+    A suspect is read where it can kill nobody. After `hurry`, what still waits to be read raises `NotRead`. Raises
+    `OSError` where this machine is short of something: the page may be read later."""
+
+    async def process(
+        self, url: Url, fetched: Fetched, watched: Watched = nullcontext, *, is_suspect: bool = False
+    ) -> Page: ...
+    def hurry(self) -> None: ...
 
 
 class Duplicates(Protocol):
@@ -168,23 +227,34 @@ class OtherIndex(Exception):
     """The index on the disk was made with other settings; the message says which."""
 
 
+class Pause(msgspec.Struct, frozen=True):
+    """What a request has to wait for. With `wait_s` it is not to be made, and asked about again after that; else it
+    counts, and is made after `hold_s`."""
+
+    wait_s: float = 0.0
+    hold_s: float = 0.0
+    charged_bytes: int = 0
+    reason: Reason = Reason.IP_PACE
+
+
 class SharedState(Duplicates, Protocol):
-    """What crosses partitions besides links: who had which content, and the pace per IP address.
+    """What crosses partitions besides links: who had which content, and the pace of addresses and of the crawl.
 
-    `pace` gives the seconds to wait before an address may be asked; 0 counts as a request."""
+    `pace` is asked before every request. `surplus_bytes`: what others that have ended brought beyond their charge."""
 
-    async def pace(self, ip: str) -> float: ...
+    async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause: ...
 
 
 class Archive(Protocol):
-    """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`.
+    """Durable when `save` returns; what a crash left behind the last committed place is cut off by `recover`, which
+    returns what it has set aside because nobody knows it.
 
-    Raises `Unreachable`, or `OSError` with ENOSPC, where it may be had later: then nothing counts as saved."""
+    Raises `Unreachable`, or `OSError` with ENOSPC, where it may succeed later: then nothing counts as saved."""
 
     @property
     def end(self) -> Place | None: ...
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
-    async def recover(self, end: Place | None) -> None: ...
+    async def recover(self, end: Place | None) -> list[str]: ...
     def close(self) -> None: ...
 
 
@@ -192,37 +262,75 @@ class Unreachable(OSError):
     """Whoever keeps the archive does not answer. It may be over in a while; the text says who and why."""
 
 
-class Bus(Protocol):
-    """Links to the partitions that own them; durable there when `send` returns."""
+class LinkBatch(msgspec.Struct, frozen=True):
+    links: list[Link]
+    position: int  # behind them
+
+
+class LinkLog(Protocol):
+    """Links on their way to their partitions: a log for each, appended to by everybody, read by its owner.
+
+    `append` is durable when it returns, and waits for no reader. A reader keeps its own position, which only grows;
+    what comes after it is there until it says by `trim` that it will not ask for it again. `read` gives None where
+    nothing more has come. A batch may be empty: only the position moves."""
+
+    async def append(self, links: Mapping[int, Sequence[Link]]) -> None: ...
+    async def open(self, partition: int, position: int) -> None: ...
+    def read(self, partition: int, position: int) -> LinkBatch | None: ...
+    def trim(self, partition: int, position: int) -> None: ...
+    def end(self, partition: int) -> int: ...
+    def unread_bytes(self, partition: int) -> int: ...
+    def close(self) -> None: ...
+
+
+class Links(Protocol):
+    """Links to the partitions that they belong to; durable when `send` returns.
+
+    `receive` applies what others send, until it is cancelled. While there is a reason in `held_up`, as few pages as
+    possible should be fetched: links that were sent wait to be read."""
+
+    held_up: str
 
     async def send(self, links: Iterable[Link]) -> None: ...
+    async def receive(self) -> None: ...
+    @property
+    def has_unread(self) -> bool: ...
 
 
 class Filter(Protocol):
-    """The door: None lets a link in, a `Reason` keeps it out."""
+    """The link filter: None lets a link in, a `Reason` keeps it out."""
 
     def __call__(self, link: Link) -> Reason | None: ...
 
 
 __all__ = [
+    "BATCH_MAX",
     "Archive",
     "Batch",
-    "Bus",
     "Claims",
+    "Credit",
+    "Dates",
     "Duplicates",
     "Fetcher",
     "Filter",
-    "Frontier",
-    "Module",
-    "NoTurn",
+    "HostBlocked",
+    "LaterOwner",
+    "LinkBatch",
+    "LinkLog",
+    "Links",
+    "NoBooking",
+    "NotRead",
     "OtherIndex",
+    "Owner",
+    "Partition",
+    "Pause",
     "Planner",
     "Process",
     "Processor",
     "Resolver",
+    "SchemeFetcher",
     "SharedState",
     "Store",
-    "TurnOf",
     "Unreachable",
     "Watched",
 ]

@@ -20,7 +20,6 @@ last pages that were stored; they are in the folder.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import warnings
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,15 +31,14 @@ from msgspec.structs import replace
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.cluster.pace import Pace
+from gossamer.cluster.pace import CrawlPace, Pace
 from gossamer.cluster.shared import LocalShared
-from gossamer.control import orders
-from gossamer.control.helm import Helm
 from gossamer.fetch.protocols import makers
 from gossamer.folder import CrawlFolder
-from gossamer.frontier.store import RocksStore
-from gossamer.process import duplicates
-from gossamer.process.duplicates import Duplicates
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.messages import worker_messages
+from gossamer.process.fingerprints import duplicates
+from gossamer.process.fingerprints.duplicates import Duplicates
 from gossamer.process.media_types import load_own
 from gossamer.records import (
     Body,
@@ -52,14 +50,21 @@ from gossamer.records import (
     Page,
     Reason,
     Refused,
+    Seed,
     Url,
     Verdict,
     header_in,
 )
+from gossamer.runtime.temporary import temporary_folder
+from gossamer.seeds import SeedList
 from gossamer.settings import Tree
-from gossamer.url.canonical import canonicalize, choose_for
-from gossamer.worker import Worker
+from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
+from gossamer.supervisor.seeding import SeedFeed
+from gossamer.url.canonical import choose_for
+from gossamer.url.typed import seed_in
+from gossamer.worker.worker import Worker
 
+LOOK_S = 1.0  # between two looks at what an operator may have changed, also while nothing is fetched
 HELD_MAX = 100  # pages that wait for the program before the crawl waits, too
 
 Keep = Callable[[Link], bool]
@@ -134,23 +139,22 @@ async def crawl(
         "crawl.allow_private": allow_private,
     } | {key: "none" if value is None else value for key, value in (settings or {}).items()}
     with ExitStack() as folders:
-        path = Path(
-            dir if dir is not None else folders.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-"))
-        )
+        path = Path(dir) if dir is not None else folders.enter_context(temporary_folder()) / "crawl"
         configuration = config.load(path, None, flags)
         tree = configuration.tree
         makers(tree.fetch.schemes)
         load_own()
         folders.enter_context(_form_of_urls(tree))
-        urls = [_seed(text) for text in ([seeds] if isinstance(seeds, str) else seeds)]
+        wanted = [seed_in(text) for text in ([seeds] if isinstance(seeds, str) else seeds)]
         folder = CrawlFolder(path)
-        if not urls and not folder.is_crawl:
+        if not wanted and not folder.is_crawl:
             raise ValueError(f"{path} is not a crawl yet: give at least one URL to start from")
         folder.create()
-        with folder.locked():
-            folder.add_seeds(urls)
-            configuration.save(path)
+        with folder.locked(), configuration.tried(path) as started:
+            folder.keep_format()
+            SeedList(path).take(wanted, tree.crawl.scope)
             async with _running(folder, tree, filters) as running:
+                started()
                 while (outcome := await running.next()) is not None:
                     crawled = _crawled(outcome)
                     if crawled is not None and (everything or isinstance(outcome.result, Fetched)):
@@ -168,26 +172,50 @@ class _Running:
         self._news = asyncio.Event()  # something was finished, or all of it
         self._room = asyncio.Event()
         self._is_left = False
-        self._helm: Helm
+        self._recrawl: RecrawlCoordinator
+        self._watching: asyncio.Task[None]
 
     async def start(self) -> None:
         worker, crawl = self.worker, self.worker.crawl
-        await worker.adopt_all()
+        await worker.assign_all()
+        await self._feed()
         crawl.allow((self._pages_max or 0) - worker.pages)
         crawl.is_paused = False
         self._stop_at_the_limit()
-        self._helm = Helm(worker.folder, worker.config.schedule, worker.clock)
+        self._recrawl = RecrawlCoordinator(worker.folder, worker.config.schedule, worker.clock)
         self.run = asyncio.create_task(crawl.run(alone=not worker.config.crawl.forever))
         self.run.add_done_callback(lambda _: self._news.set())
+        self._watching = asyncio.create_task(self._watch())
 
-    async def hand_on(self, outcomes: Sequence[Outcome]) -> None:
+    async def _watch(self) -> None:
+        """Policies and seeds are looked at here too: while all hosts are paused nothing is finished."""
+        worker = self.worker
+        try:
+            while True:
+                await worker.clock.sleep(LOOK_S)
+                worker.look_at_folder()
+                worker.crawl.look_again()
+        finally:
+            worker.crawl.stop()
+
+    async def _feed(self) -> None:
+        worker = self.worker
+
+        async def add_seeds(partition: int, seeds: list[Seed]) -> None:
+            worker.add_seeds(partition, seeds)
+
+        is_new = any(partition.totals.known == 0 for partition in worker.partitions.values())
+        seed_list = SeedList(worker.folder.path)
+        await SeedFeed(seed_list, worker.config.crawl.partitions, add_seeds, from_the_start=is_new).run()
+
+    async def on_finished(self, outcomes: Sequence[Outcome]) -> None:
         """Called with what was just finished; the next commit waits until this returns."""
         self._finished.extend(outcomes)
         self._news.set()
         self.worker.look_at_folder()
-        if self._helm.wants_surveys:
-            requests = sum(frontier.totals.requests for frontier in self.worker.frontiers.values())
-            self.worker.follow(self._helm.take(self.worker.surveys(), requests))
+        if self._recrawl.wants_statistics:
+            requests = sum(partition.totals.requests for partition in self.worker.partitions.values())
+            self.worker.apply_plan(self._recrawl.take(self.worker.statistics(), requests))
         self._stop_at_the_limit()
         while len(self._finished) > HELD_MAX and not self._is_left:
             self.worker.crawl.is_paused = True
@@ -221,8 +249,12 @@ class _Running:
             if not self.run.done():  # cancelled while it waited: what is in flight stays leased, for the next crawl
                 self.run.cancel()
                 await asyncio.wait([self.run])
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
         try:
             self.run.result()
+            if not self._watching.cancelled():
+                self._watching.result()
         except BaseExceptionGroup as faults:
             raise _only(faults) from None
 
@@ -232,12 +264,18 @@ async def _running(folder: CrawlFolder, tree: Tree, filters: Sequence[Keep]) -> 
     """A worker by itself, with all partitions; left cleanly, however that comes about."""
     clock, running = RealClock(), _Running(tree.crawl.max_pages)
     pace = Pace(clock, tree.politeness.ip_requests_per_s, tree.politeness.ip_burst)
+    crawl_pace = CrawlPace(clock, *folder.policies().crawl.over(tree.politeness))
     with (
         closing(RocksStore(folder.fingerprints, duplicates.TABLES)) as store,
-        closing(Duplicates(store, tree.process.near_bits, tree.process.shingle_words)) as claims,
+        closing(Duplicates(store, folder.fingerprints, tree.process.near_bits)) as claims,
     ):
-        order, shared = orders.Welcome(str(folder.path.absolute()), tree), LocalShared(claims, pace)
-        async with Worker(0, order, shared, warnings.warn, filters=filters, hand_on=running.hand_on) as worker:
+        welcome, shared = (
+            worker_messages.Welcome(str(folder.path.absolute()), tree),
+            LocalShared(claims, pace, crawl_pace),
+        )
+        async with Worker(
+            0, welcome, shared, warnings.warn, filters=filters, on_finished=running.on_finished
+        ) as worker:
             running.worker = worker
             await running.start()
             loop, limit_s = asyncio.get_running_loop(), tree.crawl.max_time_s
@@ -275,13 +313,6 @@ def _only(fault: BaseException) -> BaseException:
     while isinstance(fault, BaseExceptionGroup) and len(fault.exceptions) == 1:
         fault = fault.exceptions[0]
     return fault
-
-
-def _seed(text: str) -> Url:
-    url = canonicalize(text)
-    if url is None:
-        raise ValueError(f"{text!r} is not a URL that can be crawled: it needs http:// or https:// and a host")
-    return url
 
 
 def _crawled(outcome: Outcome) -> Crawled | None:

@@ -5,17 +5,22 @@ here (`Failed`, `Refused` with a `Reason`); only our own faults are exceptions.
 
 A URL in a record is always canonical (`gossamer.url.canonical`), so equal text means equal URL.
 Times are seconds since the epoch as `Clock.now()` gives them; names end in their unit.
+
+Longer than 400 lines: the nouns are meant to be read together.
 """
 
 from __future__ import annotations
 
 import mmap
+import re
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
+
+from gossamer.visit_history import ChangeRates, History, Trust
 
 Url = str  # canonical, always
 Body = bytes | mmap.mmap  # a large one lies in a file (fetch/spool.py); `body[:]` is bytes either way
@@ -24,7 +29,7 @@ Body = bytes | mmap.mmap  # a large one lies in a file (fetch/spool.py); `body[:
 class Reason(StrEnum):
     """Why something was refused, failed or slowed down: one word, the same in code, log and API."""
 
-    # Refused at the door, before any request.
+    # Refused by the link filter, before any request.
     NOT_A_URL = "not_a_url"
     SCOPE = "scope"
     EXCLUDED = "excluded"
@@ -34,6 +39,7 @@ class Reason(StrEnum):
     NOFOLLOW = "nofollow"
     MAX_DEPTH = "max_depth"
     URL_TOO_LONG = "url_too_long"
+    BAD_PORT = "bad_port"
     TRAP_PATH_DEPTH = "trap_path_depth"
     TRAP_REPEATED_PATH = "trap_repeated_path"
     TRAP_PARAMETERS = "trap_parameters"
@@ -46,12 +52,13 @@ class Reason(StrEnum):
     ROBOTS = "robots"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     PRIVATE_ADDRESS = "private_address"
+    SCHEME = "scheme"
     BLOCKED = "blocked"
     HOST_BUDGET = "host_budget"
     SITE_BUDGET = "site_budget"
     CRAWL_DELAY_TOO_LONG = "crawl_delay_too_long"
     HOST_DOWN = "host_down"
-    # Asked for, and not had.
+    # Asked for, and not fetched.
     DNS = "dns"
     CONNECT = "connect"
     TLS = "tls"
@@ -67,6 +74,7 @@ class Reason(StrEnum):
     BAD_REDIRECT = "bad_redirect"
     REDIRECT_LOOP = "redirect_loop"
     KILLS_WORKER = "kills_worker"
+    UNREADABLE = "unreadable"  # fetched and stored, but nothing could be read of it
     # Why a host waits as long as it does.
     CONFIGURED = "configured"
     CRAWL_DELAY = "crawl_delay"
@@ -74,8 +82,10 @@ class Reason(StrEnum):
     ASKED_BY_SERVER = "asked_by_server"
     BACK_OFF = "back_off"
     IP_PACE = "ip_pace"
+    CRAWL_PACE = "crawl_pace"
     POLICY = "policy"
     NO_ROOM = "no_room"
+    NO_RESOURCES = "no_resources"
 
 
 class State(StrEnum):
@@ -93,7 +103,7 @@ class State(StrEnum):
 SITEMAP = "sitemap"  # rel of a link to a sitemap
 
 
-class Seed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Seed(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """Where a person wants the crawl to start, and what they say about it."""
 
     url: Url
@@ -116,7 +126,7 @@ class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     chain: tuple[Url, ...] = ()  # the redirects that led here since the last page
     lastmod: str | None = None  # as a sitemap gave it
     position: str = ""  # on its page: main, navigation or footer; empty: not known
-    context: float = 1.0  # in [0, 1]: what all of this makes it worth (process/context.py)
+    context: float = 1.0  # in [0, 1]: what all of this makes it worth (process/markup/context.py)
     max_depth: int | None = None  # as its seed wants it; None: as the crawl
     priority: float | None = None  # of a seed that has one of its own
     worth: int = 0  # credit that its page gives it
@@ -129,6 +139,16 @@ def header_in(head: bytes, name: str) -> str | None:
         return None
     end = head.find(b"\n", start + 1)
     return head[start + len(wanted) : end if end >= 0 else None].strip().decode("latin-1")
+
+
+# RFC 9110 5.5: a value that goes back to its server may hold no control character. Servers refuse a request whose
+# headers come to more than 4 to 8 KB, and nobody honest needs a tenth of that.
+_SENDABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]{1,1000}")
+
+
+def is_sendable(value: str) -> bool:
+    """Whether a header's value can be sent back in a later request."""
+    return _SENDABLE.fullmatch(value) is not None
 
 
 class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -189,7 +209,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """A redirect. The target re-enters by the door as a link, it is not followed here."""
+    """A redirect. The target re-enters through the link filter as a link, it is not followed here."""
 
     exchange: Exchange
     body: Body
@@ -207,10 +227,11 @@ class Refused(msgspec.Struct, frozen=True):
     ended_at: ClassVar[None] = None
     reason: Reason
     detail: str = ""
+    wait_s: float = 0.0  # the reason may pass: to be tried again after this; 0: refused for good
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Asked for and not had. `exchange` is None where there was no answer at all."""
+    """Asked for and not fetched. `exchange` is None where there was no answer at all."""
 
     reason: Reason
     exchange: Exchange | None = None
@@ -225,6 +246,7 @@ class Postponed(msgspec.Struct, frozen=True):
     ended_at: ClassVar[None] = None
     wait_s: float
     reason: Reason
+    detail: str = ""
 
 
 class RobotsRead(msgspec.Struct, frozen=True):
@@ -249,6 +271,16 @@ class RobotsCopy(msgspec.Struct, frozen=True):
     tries: int = 0  # failures in a row
     tried_at: float = 0.0
     crawl_delay_s: float | None = None
+    reason: Reason | None = None  # why the last try failed
+    detail: str = ""
+    rest_s: float = 0.0  # its waits are used up: it is not tried again before that, from `tried_at` on
+
+    @property
+    def fault(self) -> str:
+        """What is behind it where it could not be fetched, in a few words."""
+        what = self.reason or (f"status {self.status}" if self.status is not None else "no answer")
+        tries = f" (tried {self.tries} times)" if self.tries > 1 else ""
+        return f"robots.txt: {what}{': ' + self.detail if self.detail else ''}{tries}"
 
 
 Answer = Fetched | Moved | Refused | Failed | Postponed
@@ -277,6 +309,7 @@ class Page(msgspec.Struct, frozen=True):
     simhash: int = 0  # of the main text
     words: int = 0  # that the SimHash was made of; of a few words it tells nothing
     fault: str = ""  # why nothing could be read
+    sketch: bytes = b""  # of the main text, to be compared with others (gossamer/resemblance.py)
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
@@ -286,10 +319,27 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     of: Url | None = None  # the URL whose content this is
     at: float | None = None  # when that was fetched
     distance: int = 0  # bits by which the SimHashes differ, where it is near
+    resemblance: float = 0.0  # the share of shingles in common, where it is near; 0: not known
+    is_stored: bool = False  # a near copy that is in the archive with a body of its own
 
     @property
     def is_original(self) -> bool:
         return self.kind == "original"
+
+    @property
+    def is_copy(self) -> bool:
+        """Another URL shows this content, or nearly."""
+        return self.kind in ("same", "near")
+
+    @property
+    def share_in_common(self) -> float | None:
+        """Of the shingles with the original's, in thousandths; None where it is not near, or nobody has counted."""
+        return round(self.resemblance, 3) if self.kind == "near" and self.resemblance else None
+
+    @property
+    def is_reference(self) -> bool:
+        """The archive names the page whose content this is, and has no body here."""
+        return not self.is_original and not self.is_stored
 
 
 ORIGINAL = Verdict()
@@ -301,7 +351,8 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     content_hash: str
     url: Url
     fetched_at: float
-    simhash: int | None = None  # None: too little text to be compared
+    simhash: int | None = None  # None: there is no text to be compared
+    sketch: bytes = b""  # of the text (resemblance.py)
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -310,44 +361,6 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     file: str
     offset: int
     length: int
-
-
-class History(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What visits have shown of one page, in a fixed size; how it is kept is told in schedule/change.py.
-
-    Whole seconds, and logarithms in thousandths: short to store, and the same on every machine."""
-
-    visited_at: int = 0  # the last that could see a change; 0: never
-    visits: int = 0  # that were compared with one before
-    changes: int = 0  # seen by them, of which nobody knows when they happened
-    dated: int = 0  # changes whose moment is known
-    quiet_s: int = 0  # time in which nothing changed
-    log_sum: int = 0  # of the intervals that ended with one of `changes`
-    log_squares: int = 0
-    changed_at: int = 0  # the last change, as far as known
-    look: int = 0  # of the page when it changed last
-    pace: int = 0  # hundredths of the logarithm of its rate, as its host counts it; 0: not counted
-    cell: int = -1  # where the census counts it (schedule/recrawl.py); -1: not counted
-    said: int = 0  # by a sitemap since the visit: 0 nothing, 1 that it is as it was, 2 that it changed
-    gone: int = 0  # visits in a row that found nothing there
-
-
-class Trust(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How far a host's word was to be taken so far (schedule/trust.py). Some 10 bytes."""
-
-    dates_right: int = 0
-    dates_wrong: int = 0
-    called_changed: int = 0  # the sitemap said that a page changed, and it had
-    called_same: int = 0
-    silent_changed: int = 0  # it did not say so, and it had all the same
-    silent_same: int = 0
-
-
-class Pace(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How fast a host's pages change, or all: their number and the sum of their rates' logarithms, in hundredths."""
-
-    pages: int = 0
-    log_sum: int = 0
 
 
 class Host(msgspec.Struct, array_like=True, gc=False):
@@ -369,11 +382,34 @@ class Host(msgspec.Struct, array_like=True, gc=False):
     is_counted: bool = False  # among the hosts of its partition
     in_links: int = 0  # links to it from pages of other sites
     failures: int = 0  # in a row: no connection, no answer, or the server failed
-    front_rank: int = 0  # of its best URL when it got its place
+    front_order: int = 0  # of its best URL when it got its place
     front_key: bytes = b""  # its place among the hosts with work; empty: it has none
     earned: int = 0  # credit that links from other sites were worth (schedule/importance.py)
     trust: Trust = Trust()
-    pace: Pace = Pace()
+    change_rate: ChangeRates = ChangeRates()
+    led: int = 0  # pages of it that led to another one of it that was new
+    trapped: int = 0  # URLs refused when they were found, because their pattern was used up
+    revisits: int = 0  # of those queued, pages that were fetched before
+    failed_urls: int = 0  # different ones among `failures`
+    rests: int = 0  # in a row, because it failed too often; none since it answered last
+    rest_until: float = 0.0  # nothing is asked before; 0: it does not rest
+    resting: int = 0  # its URLs that were never fetched and wait for an outage to end
+    rest_cause: str = ""  # the failure behind that, while there are some
+    crawled_at: float = 0.0  # its last page
+    kills: int = 0  # workers that ended while they read one of its pages
+
+    @property
+    def is_resting(self) -> bool:
+        return self.rest_until > 0
+
+    @property
+    def next_turn_at(self) -> float:
+        return max(self.ready_at, self.rest_until)
+
+    @property
+    def waits_for(self) -> Reason:
+        """Why it is not asked before that."""
+        return Reason.HOST_DOWN if self.rest_until > self.ready_at else self.delay_reason
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -383,10 +419,11 @@ class Lease(msgspec.Struct, frozen=True):
     host: str
     expires_at: float
     attempt: int = 1
-    key: bytes = b""  # the frontier's own name for the URL
+    id: bytes = b""  # names this very lease: of a URL that is handed out again the next one has another
     validators: Validators | None = None  # of the copy that we have
     content_hash: str = ""  # of the copy that we have; empty: it is the first visit
     credit: int = 0  # what it may give to the pages it links to (schedule/importance.py)
+    is_suspect: bool = False  # a worker ended while it read this page, or another of its host
 
     @property
     def url(self) -> Url:
@@ -406,8 +443,18 @@ class Outcome(msgspec.Struct, frozen=True):
     def content_hash(self) -> str:
         return self.claim.content_hash if self.claim else ""
 
+    @property
+    def has_own_links(self) -> bool:
+        """Whether a page's links may lead elsewhere than those of any page before it.
 
-class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
+        The same bytes have other links where relative ones are resolved against another address. Only what stands
+        behind the question mark has no part in that (RFC 3986, 5.2.2). A near copy has its own links anyway."""
+        if self.page is None or self.verdict.kind != "same":
+            return self.page is not None
+        return bool(self.page.links) and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]
+
+
+class UrlRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """All that is known of one accepted URL: its state, its story, and where its content lies."""
 
     url: Url
@@ -443,3 +490,8 @@ class Known(msgspec.Struct, frozen=True, array_like=True, gc=False):
     priority: float | None = None  # of a seed that has one of its own
     history: History | None = None  # of its visits; None: it was not there yet
     earned: int = 0  # credit that it has given away so far
+    score: int | None = None  # its priority when it was last asked for, in thousandths
+
+    @property
+    def is_copy(self) -> bool:
+        return self.verdict is not None and self.verdict.is_copy

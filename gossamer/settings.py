@@ -7,12 +7,14 @@ config.py. A name has its unit last. Every limit has an upper bound: infinity is
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
@@ -99,7 +101,10 @@ StoreOptions = Annotated[
     ),
 ]
 
+Rate = Annotated[float, Meta(ge=0.001, le=10**6)]
+ByteRate = Annotated[Bytes, Meta(ge=KIB, le=1024 * GIB)]
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
+Rest = Annotated[Seconds, Meta(ge=0.1, le=365 * DAY_S)]
 TimeLimit = Annotated[Seconds, Meta(ge=0.001, le=DAY_S)]
 CrawlTime = Annotated[Seconds, Meta(ge=0.001, le=3650 * DAY_S)]
 Count = Annotated[int, Meta(ge=1, le=10**15)]
@@ -107,6 +112,7 @@ Age = Annotated[Seconds, Meta(ge=0, le=36_500 * DAY_S)]
 Depth = Annotated[int, Meta(ge=0, le=10**6)]
 
 RETRIES_S = (10 * MINUTE_S, 30 * MINUTE_S, 2 * HOUR_S)
+RESTS_S = (2 * HOUR_S, 6 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 
 
 def about(meaning: str, *, ge: float | None = None, le: float | None = None) -> Meta:
@@ -148,6 +154,9 @@ class PolitenessSettings(Struct, frozen=True, kw_only=True):
     latency_factor: Annotated[float, about("delay for each second of response time", ge=0, le=1000)] = 2.0
     back_off_s_max: Annotated[Wait, about("longest delay for a host that is overloaded")] = HOUR_S
     ip_requests_per_s: Annotated[float, about("to one address, all its hosts together", ge=0.001, le=10**6)] = 10.0
+    site_requests_per_s: Annotated[Rate | None, about("to one site, all its hosts together; none: no bound")] = 10.0
+    requests_per_s: Annotated[Rate | None, about("of the whole crawl")] = None
+    bytes_per_s: Annotated[ByteRate | None, about("that the whole crawl receives")] = None
     ip_burst: Annotated[int, about("requests to a rested address before that holds", ge=1, le=10**6)] = 20
 
 
@@ -179,21 +188,23 @@ class FrontierSettings(Struct, frozen=True, kw_only=True):
     retries_s: Annotated[tuple[Wait, ...], about("waits before a failed page's further tries")] = RETRIES_S
     kills_max: Annotated[int, about("workers a URL may kill before quarantine", ge=1, le=100)] = 3
     host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 25
-    host_failures_max: Annotated[int, about("failures in a row after which a host is given up", ge=1, le=10**6)] = 30
+    host_failures_max: Annotated[int, about("failures in a row after which a host rests", ge=1, le=10**6)] = 12
+    rests_s: Annotated[tuple[Rest, ...], about("rests during an outage, one by one; the last repeats")] = RESTS_S
     host_pages_max: Annotated[Count | None, about("pages a host may have in all")] = None
     site_pages_max: Annotated[Count | None, about("pages a site may have in all")] = None
     host_queue_max: Annotated[int, about("URLs queued a host; the least are dropped", ge=1, le=10**12)] = 10_000_000
-    authority_weight: Annotated[float, about("of a host's in-links, in a URL's priority", ge=0, le=1)] = 0.4
-    freshness_weight: Annotated[float, about("of the need of a new copy", ge=0, le=1)] = 0.3
-    context_weight: Annotated[float, about("of the link that led there", ge=0, le=1)] = 0.3
-    waiting_a_day: Annotated[float, about("added to the priority of what waits", ge=0, le=1)] = 0.01
-    seen: Annotated[Literal["exact", "fast"], about("fast may skip a new URL by mistake")] = "exact"
+    queue_max: Annotated[int, about("URLs queued in the whole crawl; the least are dropped", ge=1, le=10**15)] = 10**9
+    authority_start: Annotated[float, about("authority of a host that nobody has linked to", ge=0, le=1)] = 0.5
     seen_urls: Annotated[int, about("URLs that the first filter is made for; it grows", ge=1000, le=10**10)] = (
         1_000_000
     )
     seen_mistakes: Annotated[float, about("share of new URLs that the filter takes for known", ge=1e-6, le=0.1)] = (
         0.01
     )
+
+    def share(self, partitions: int) -> FrontierSettings:
+        """What one partition may hold of what the whole crawl may."""
+        return replace(self, queue_max=math.ceil(self.queue_max / partitions))
 
 
 class RobotsSettings(Struct, frozen=True, kw_only=True):
@@ -203,7 +214,7 @@ class RobotsSettings(Struct, frozen=True, kw_only=True):
     body_bytes_max: Annotated[Bytes, about("how much is read", ge=500 * KIB, le=64 * MIB)] = 512 * KIB
     crawl_delay_s_max: Annotated[Wait, about("a host whose Crawl-delay is longer is not crawled")] = 300.0
     redirects_max: Annotated[int, about("redirects that are followed", ge=0, le=20)] = 5
-    retry_s: Annotated[tuple[Wait, ...], about("waits while it has no answer, until given up")] = RETRIES_S
+    retry_s: Annotated[tuple[Wait, ...], about("waits while it has no answer; then frontier.rests_s")] = RETRIES_S
 
 
 class ProcessSettings(Struct, frozen=True, kw_only=True):
@@ -212,19 +223,13 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
     links_from: Annotated[tuple[Literal["images", "scripts"], ...], about("follow also these parts of a page")] = ()
     aside_bytes: Annotated[Bytes, about("a larger page is read in a process of its own", ge=KIB, le=GIB)] = MIB
     time_s_max: Annotated[Seconds, about("longest time to read a page there", ge=0.1, le=HOUR_S)] = 20.0
-    memory_bytes_max: Annotated[Bytes, about("most memory to read a page there", ge=64 * MIB, le=64 * GIB)] = GIB
-    shingle_words: Annotated[int, about("words in a row that a SimHash is made of", ge=1, le=10)] = 3
-    near_bits: Annotated[int, about("SimHashes that differ in no more are near; 0: only the same", ge=0, le=4)] = 3
-    near_words_min: Annotated[int, about("a text with fewer words has no near copies", ge=1, le=10**6)] = 40
-
-
-class ContextSettings(Struct, frozen=True, kw_only=True):
-    """What a link is worth by where it stands and what it says; docs/urls.md has the table."""
-
-    position_weight: Annotated[float, about("of its place: main text, navigation, footer", ge=0, le=1)] = 0.4
-    anchor_weight: Annotated[float, about("of an anchor text that says something", ge=0, le=1)] = 0.3
-    relation_weight: Annotated[float, about("of what its rel says", ge=0, le=1)] = 0.2
-    site_weight: Annotated[float, about("of leading to another site", ge=0, le=1)] = 0.1
+    memory_bytes_max: Annotated[Bytes, about("most memory to read a page there", ge=64 * MIB, le=64 * GIB)] = (
+        512 * MIB
+    )
+    near_bits: Annotated[
+        int, about("SimHashes that differ in no more are compared; 0: only same bytes", ge=0, le=4)
+    ] = 3
+    near_words_min: Annotated[int, about("in a shorter text every other word is a change", ge=1, le=10**6)] = 40
 
 
 class TrapsSettings(Struct, frozen=True, kw_only=True):
@@ -234,9 +239,9 @@ class TrapsSettings(Struct, frozen=True, kw_only=True):
     url_bytes_max: Annotated[Bytes, about("longest URL", ge=32, le=64 * KIB)] = 2048
     parameters_max: Annotated[int, about("most parameters in a query", ge=0, le=1000)] = 8
     repeats_max: Annotated[int, about("most times that one part is in a path", ge=1, le=1000)] = 2
-    pattern_pages: Annotated[int, about("pages of one pattern of URLs that are free", ge=1, le=10**9)] = 30
+    pattern_pages: Annotated[int, about("pages of one pattern of URLs that are free", ge=1, le=10**9)] = 10
     pattern_gain: Annotated[int, about("further ones for each that is not like the others", ge=0, le=10**6)] = 10
-    host_pages: Annotated[int, about("pages of a host for each link from another site", ge=1, le=10**9)] = 1000
+    host_pages: Annotated[int, about("pages of a host that lead on, for each link to it", ge=1, le=10**9)] = 1000
 
 
 class ScheduleSettings(Struct, frozen=True, kw_only=True):
@@ -247,6 +252,9 @@ class ScheduleSettings(Struct, frozen=True, kw_only=True):
     revisit_share: Annotated[float, about("of fetches, while there are new pages to fetch", ge=0, le=0.99)] = 0.3
     shortest_s: Annotated[Seconds, about("no page is visited again sooner", ge=0.1, le=365 * DAY_S)] = HOUR_S
     longest_s: Annotated[Seconds, about("every page is visited again by then", ge=1, le=3650 * DAY_S)] = 90 * DAY_S
+    interval_share_min: Annotated[
+        float, about("no visit before this share of the estimated time between changes", ge=0, le=1)
+    ] = 0.1
     host_visits_a_day: Annotated[Count | None, about("visits again that a host may cost")] = None
     first_guess_s: Annotated[Seconds, about("between changes, while no page is known", ge=1, le=3650 * DAY_S)] = (
         30 * DAY_S
@@ -268,11 +276,11 @@ class DnsSettings(Struct, frozen=True, kw_only=True):
 
 
 class ArchiveSettings(Struct, frozen=True, kw_only=True):
-    """Where pages are stored and in which form, and what is kept of them."""
+    """Where pages are stored, and what is kept of them."""
 
-    kind: Annotated[Literal["warc", "objects"], about("WARC files, or an object for each content")] = "warc"
     url: Annotated[str, about("s3://bucket/prefix; empty: the folder `archive` of the crawl")] = ""
     options: Annotated[StoreOptions, about("of that store: endpoint, region, ...; no secrets")] = {}
+    store_near: Annotated[bool, about("store the bodies of near copies; off: name the original instead")] = True
     keep_versions: Annotated[Count | None, about("versions of a page that compaction keeps")] = None
     keep_s: Annotated[Age | None, about("compaction drops what is older than this")] = None
     file_bytes_max: Annotated[Bytes, about("a file is closed at this size", ge=MIB, le=1024 * GIB)] = GIB
@@ -306,7 +314,6 @@ class Tree(Struct, frozen=True, kw_only=True):
     frontier: FrontierSettings = FrontierSettings()
     robots: RobotsSettings = RobotsSettings()
     process: ProcessSettings = ProcessSettings()
-    context: ContextSettings = ContextSettings()
     traps: TrapsSettings = TrapsSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     dns: DnsSettings = DnsSettings()
@@ -322,3 +329,33 @@ ORDERED = (
     ("schedule.shortest_s", "schedule.longest_s"),
     ("fetch.timeout_s", "frontier.lease_s"),
 )
+
+
+class Retired(NamedTuple):
+    """A setting that there was once. The same value may still stand somewhere: nothing follows from it."""
+
+    value: object  # that always holds now
+    why: str
+    stops: bool = False  # a crawl that was made with another value cannot go on
+
+
+_WEIGHT = "it is part of every priority that is stored, and ranks of two kinds do not compare"
+_CONTEXT = "what a link is worth is stored with its URL, and worths of two kinds do not compare"
+RETIRED = {
+    "frontier.seen": Retired("exact", "every URL is looked up, because a filter alone loses URLs"),
+    "frontier.authority_weight": Retired(0.4, _WEIGHT),
+    "frontier.freshness_weight": Retired(0.3, _WEIGHT),
+    "frontier.context_weight": Retired(0.3, _WEIGHT),
+    "frontier.waiting_a_day": Retired(0.01, _WEIGHT),
+    "process.shingle_words": Retired(3, "the fingerprints that are stored are made of as many words"),
+    "context.position_weight": Retired(0.4, _CONTEXT),
+    "context.anchor_weight": Retired(0.3, _CONTEXT),
+    "context.relation_weight": Retired(0.2, _CONTEXT),
+    "context.site_weight": Retired(0.1, _CONTEXT),
+    "archive.kind": Retired(
+        "warc",
+        "an archive of objects is not written or read any more. Export it with the version that made it, and begin a "
+        "new crawl in another folder",
+        stops=True,
+    ),
+}

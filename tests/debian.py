@@ -2,7 +2,7 @@
 
 Found on the PATH, or installed from Debian where that can be done without asking: as root on a machine with apt-get.
 Several test processes may want the same program at once, so a lock lets one install it while the others wait; where
-that fails the reason is left beside the lock, and nobody waits for it again. Where a program cannot be had the test
+that fails the reason is left beside the lock, and nobody waits for it again. Where a program is not there the test
 skips, and says why. In CI that is a failure: a check that never runs checks nothing.
 """
 

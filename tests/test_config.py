@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.config import ConfigError, Configuration, load
-from gossamer.settings import CrawlSettings, FetchSettings, Tree, seconds, size
+from gossamer.config import ConfigError, Configuration, as_toml, load
+from gossamer.settings import RETIRED, CrawlSettings, FetchSettings, Tree, seconds, size
 
 PARTITIONS = "[crawl]\npartitions = 8\n"
 
@@ -49,7 +49,7 @@ def test_each_layer_wins_over_the_ones_before_it_and_its_origin_is_remembered(tm
     )
     assert configuration.tree.fetch == FetchSettings(timeout_s=4, slow_s=3, in_flight_max=2, body_bytes_max=1)
     origins = configuration.origins
-    assert origins["fetch.timeout_s"] == "flag --timeout"
+    assert origins["fetch.timeout_s"] == "flag --set fetch.timeout_s"
     assert origins["fetch.slow_s"] == "environment GOSSAMER_FETCH_SLOW_S"
     assert origins["fetch.in_flight_max"] == f"file {given}"
     assert origins["fetch.body_bytes_max"] == f"file {kept}"
@@ -230,11 +230,53 @@ def test_two_values_that_contradict_each_other_are_both_named_with_their_origins
     assert str(tmp_path / "gossamer.toml") in str(caught.value)
 
 
+# --- Settings that there were once ---
+
+
+def lines(key: str, value: object) -> str:
+    section, name = key.split(".")
+    return f"[{section}]\n{name} = {as_toml(value)}\n"
+
+
+@pytest.mark.parametrize("key", RETIRED)
+def test_a_retired_setting_with_the_value_that_always_holds_changes_nothing(tmp_path: Path, key: str) -> None:
+    text = lines(key, RETIRED[key].value)
+    written(tmp_path / "gossamer.toml", text)
+    for configuration in (load(tmp_path, environment={}), from_file(tmp_path, text)):
+        assert (configuration.tree, configuration.notices) == (Tree(), ())
+    name = key.upper().replace(".", "_")
+    assert from_environment(**{name: str(RETIRED[key].value)}).tree == Tree()
+
+
+@pytest.mark.parametrize("key", [key for key, retired in RETIRED.items() if not retired.stops])
+def test_a_crawl_with_another_value_goes_on_and_says_so_once(tmp_path: Path, key: str) -> None:
+    kept = written(tmp_path / "gossamer.toml", lines(key, "another"))
+    configuration = load(tmp_path, environment={})
+    (notice,) = configuration.notices
+    assert notice.startswith(f'{key} = "another" (file {kept}) is no longer a setting, and ')
+    assert RETIRED[key].why in notice
+    configuration.save(tmp_path)
+    assert load(tmp_path, environment={}).notices == ()
+
+
+def test_a_crawl_whose_archive_cannot_be_read_any_more_says_what_to_do(tmp_path: Path) -> None:
+    kept = written(tmp_path / "gossamer.toml", lines("archive.kind", "objects"))
+    with pytest.raises(ConfigError, match=rf'archive.kind = "objects" \(file {kept}\) .*Export it with the version'):
+        load(tmp_path, environment={})
+
+
+@pytest.mark.parametrize("key", RETIRED)
+def test_somebody_who_asks_for_another_value_now_is_told(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{key} = .* \(flag --set {key}\) is no longer a setting"):
+        load(flags={key: "another"}, environment={})
+    assert f"{key} = " in complaint(tmp_path, lines(key, "another"))
+
+
 def test_the_number_of_partitions_is_fixed_once_the_crawl_exists(tmp_path: Path) -> None:
     load(flags={"crawl.partitions": 4}, environment={}).save(tmp_path)
     assert load(tmp_path, environment={}).tree.crawl.partitions == 4
     assert load(tmp_path, flags={"crawl.partitions": "4"}, environment={}).tree.crawl.partitions == 4
-    with pytest.raises(ConfigError, match=r"flag --partitions.*was created with 4"):
+    with pytest.raises(ConfigError, match=r"flag --set crawl.partitions.*was created with 4"):
         load(tmp_path, flags={"crawl.partitions": 8}, environment={})
     with pytest.raises(ConfigError, match=r"environment GOSSAMER_CRAWL_PARTITIONS.*was created with 4"):
         load(tmp_path, environment={"GOSSAMER_CRAWL_PARTITIONS": "8"})
@@ -260,6 +302,7 @@ def test_a_saved_tree_is_read_back_the_same(tmp_path: Path) -> None:
     assert load(tmp_path, environment={}).tree == saved.tree
 
 
+@settings(deadline=None)
 @given(
     exclude=st.lists(
         st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: "(?:" + re.escape(text) + ")")
@@ -279,7 +322,7 @@ def test_whatever_was_given_survives_the_file(
 
 def test_saving_replaces_the_file_whole_and_leaves_nothing_else_behind(tmp_path: Path) -> None:
     load(flags={"crawl.max_pages": 1}, environment={}).save(tmp_path)
-    (tmp_path / ".gossamer.toml.new").write_text("[half of a fi")  # as a crash leaves it
+    (tmp_path / ".gossamer.toml.partial").write_text("[half of a fi")  # as a crash leaves it
     load(tmp_path, flags={"crawl.max_pages": 2}, environment={}).save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["gossamer.toml"]
     assert load(tmp_path, environment={}).tree.crawl.max_pages == 2

@@ -1,4 +1,4 @@
-"""A bucket of an object store as a shelf: S3 and what speaks like it, through obstore.
+"""A bucket of an object store as a storage: S3 and what speaks like it, through obstore.
 
 Where it is comes from `archive.url` and `archive.options` (endpoint, region, and whatever else obstore's S3 store
 knows); who we are comes from the environment (`AWS_ACCESS_KEY_ID` and its kin) or the machine's role, as with other
@@ -13,7 +13,12 @@ Faults are of three kinds, and this file is where they are told apart, because o
 **A PUT without an answer** may have been carried out, and may even be carried out later: a server that hangs takes up
 what lies in its sockets when it wakes, and the sender may be dead by then. So objects are created and never
 overwritten (`If-None-Match: *`): of two writers of one name the first one wins, and a late one changes nothing. Who
-finds his name taken looks whether it was himself.
+finds his name taken looks whether it was himself, now or before he died; if not, somebody else writes here, and
+nothing is touched.
+
+**Two copies of a crawl with one bucket** would take each other's objects for what a crash left. So whoever opens a
+partition leaves a name of his in `PPP.owner`, and notes it beside the partition's store. One who finds a name there
+that he has not noted learns that somebody else has written since, and stops before he touches anything.
 """
 
 from __future__ import annotations
@@ -21,19 +26,23 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from obstore import open_writer
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, UnknownConfigurationKeyError
 from obstore.store import S3Store
 
-from gossamer.archive.series import Opening, check, next_name
-from gossamer.archive.shelf import Contents
+from gossamer import atomic
+from gossamer.archive.segments import Opening, check, next_name
+from gossamer.archive.storage import ArchiveDamaged
 from gossamer.interfaces import Unreachable
-from gossamer.records import Body, Place
+from gossamer.records import Place
 
 CHUNK_BYTES = 8 << 20  # of a read, and of a part of a large object
 PARTS_MAX = 9_000  # S3 takes 10,000 parts of an object
@@ -49,11 +58,19 @@ class ArchiveRefused(OSError):
     """The object store does not want us, or does not know what we speak of."""
 
 
-class BucketShelf:
+class Owner(msgspec.Struct, frozen=True):
+    """Who opened a partition last."""
+
+    id: str
+    who: str
+
+
+class BucketStorage:
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         if urlsplit(url).scheme not in ("s3", "s3a") or not urlsplit(url).netloc:
             raise ArchiveRefused(f"archive.url = {url!r} is not like s3://bucket/prefix")
         self.where = url.rstrip("/")
+        self._claims: dict[int, str] = {}  # the partitions that we write, and what we are called there
         client: dict[str, Any] = {"connect_timeout": "5s", "timeout": "30s"}
         client["allow_http"] = options.get("endpoint", "").startswith("http://")
         client |= {name: value for name, value in options.items() if name in CLIENT_OPTIONS}
@@ -74,7 +91,7 @@ class BucketShelf:
             raise ArchiveRefused(f"archive.options: {first_line(fault)}") from fault
 
     def __repr__(self) -> str:
-        return f"BucketShelf({self.where})"
+        return f"BucketStorage({self.where})"
 
     def names(self, prefix: str = "") -> Iterator[str]:
         return (name for name, _ in self.sizes(prefix))
@@ -125,30 +142,51 @@ class BucketShelf:
                 file.write(part)
             file.close()  # only now it is there; what fails before leaves nothing that anybody sees
 
-    async def put_contents(self, contents: Contents) -> None:
-        at_once = asyncio.Semaphore(PUTS_AT_ONCE)
-
-        async def put(name: str, content: Body, media_type: str) -> None:
-            async with at_once:
-                with self._faults(), suppress(AlreadyExistsError):
-                    attributes = {"Content-Type": media_type} if media_type else None
-                    await self._store.put_async(name, content, attributes=attributes, mode="create")
-
-        await asyncio.gather(*(put(name, *content) for name, content in contents.items()))
-
-    async def put_new(self, name: str, content: bytes | bytearray) -> None:
-        """Like `put_contents` for a name that says nothing of the content. Somebody else's is replaced."""
+    async def put_new(self, name: str, content: bytes | bytearray, partition: int) -> None:
+        """Durable when it returns. A name that exists is not overwritten."""
         while True:
             with self._faults():
                 try:
                     await self._store.put_async(name, content, mode="create")
                     return
                 except AlreadyExistsError:
-                    # We ourselves, and the answer was lost; or somebody who died before he could commit it.
                     there = await self._store.get_async(name)
                     if bytes(await there.bytes_async()) == content:
-                        return
+                        return  # we ourselves, and the answer was lost
+                    owner = await self._owner(partition)
+                    if owner.id != self._claims.get(partition, ""):
+                        raise ArchiveDamaged(
+                            f"{self.where}/{name} was written by another crawl, {owner.who}: it has the same "
+                            "archive.url. Nothing was overwritten. Give one of them an archive.url of its own"
+                        ) from None
+                    # The partition is ours: a writer of ours who died before he could commit it, and whose request
+                    # was carried out late.
                     await self._store.delete_async(name)
+
+    async def _owner(self, partition: int) -> Owner:
+        try:
+            there = await self._store.get_async(owner_name(partition))
+            return msgspec.json.decode(bytes(await there.bytes_async()), type=Owner)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return Owner("", "")
+
+    async def claim(self, partition: int, note: Path, who: str, *, take_over: bool = False) -> None:
+        try:
+            noted = msgspec.json.decode(note.read_bytes(), type=list[str])
+        except (FileNotFoundError, msgspec.DecodeError):
+            noted = []
+        with self._faults():
+            found = await self._owner(partition)
+            if found.id and found.id not in noted and not take_over:
+                raise ArchiveDamaged(
+                    f"{self.where} is written by another crawl: {found.who} has opened partition {partition} since. "
+                    "Nothing was touched. A copy of a crawl needs an archive.url of its own; where the other one is "
+                    f"gone for good, remove {self.where}/{owner_name(partition)}"
+                )
+            owner = Owner(token_hex(16), who)
+            atomic.replace(note, msgspec.json.encode([found.id, owner.id]))  # both, in case we die before the next
+            await self._store.put_async(owner_name(partition), msgspec.json.encode(owner))
+            self._claims[partition] = owner.id
 
     def remove(self, names: Iterable[str]) -> None:
         every = list(names)
@@ -174,53 +212,58 @@ class BucketShelf:
             raise ArchiveRefused(f"the archive at {self.where} is refused: {story_of(fault)}") from fault
 
 
-class BucketSeries:
-    """Implements `series.Series`: every group is an object of its own."""
+class BucketSegments:
+    """Implements `segments.Segments`: every group is an object of its own."""
 
-    def __init__(self, shelf: BucketShelf, partition: int, kind: str, opening: Opening) -> None:
+    def __init__(self, storage: BucketStorage, partition: int, opening: Opening) -> None:
         self.end: Place | None = None
-        self._shelf = shelf
+        self._storage = storage
         self._partition = partition
-        self._kind = kind
         self._opening = opening
 
     async def append(self, group: bytes | bytearray, at: float) -> Place:
-        file = next_name(self.end, self._partition, self._kind)
+        file = next_name(self.end, self._partition)
         opening = self._opening(file, at)
-        await self._shelf.put_new(file, opening + group)
+        await self._storage.put_new(file, opening + group, self._partition)
         self.end = Place(file, len(opening) + len(group), 0)
         return Place(file, len(opening), len(group))
 
     async def go_back(self, end: Place | None) -> None:
-        # Objects behind the end may stay: they are the next to be written, and `put_new` takes or replaces them.
+        # Objects behind the end may stay: the same pages are saved again, and make the same objects.
         self.end = end
 
-    async def recover(self, end: Place | None) -> None:
+    async def recover(self, end: Place | None) -> list[str]:
+        # What is behind the end is ours and was never committed: `claim` has made sure that nobody else wrote it.
         await asyncio.to_thread(self._recover, end)
+        return []
 
     def _recover(self, end: Place | None) -> None:
         if end is None:
-            next(self._shelf.names(), None)  # of a bucket that is not there one hears only by a list
+            next(self._storage.names(), None)  # of a bucket that is not there one hears only by a list
         else:
-            path = f"{self._shelf.where}/{end.file}"
-            check(end, self._size(end.file) or 0, path, self._partition, self._kind)
+            path = f"{self._storage.where}/{end.file}"
+            check(end, self._size(end.file) or 0, path, self._partition)
         # They were written one after the other; taken away from the last one on, so that none is ever overlooked.
         # Asked for one by one: a list would be of all that the partition ever wrote.
         behind: list[str] = []
-        while self._size(name := next_name(Place(behind[-1], 0, 0) if behind else end, self._partition, self._kind)):
+        while self._size(name := next_name(Place(behind[-1], 0, 0) if behind else end, self._partition)):
             behind.append(name)
         for name in reversed(behind):
-            self._shelf.remove([name])
+            self._storage.remove([name])
         self.end = end
 
     def _size(self, name: str) -> int | None:
         try:
-            return self._shelf.size(name)
+            return self._storage.size(name)
         except FileNotFoundError:
             return None
 
     def close(self) -> None:
         pass
+
+
+def owner_name(partition: int) -> str:
+    return f"{partition:03d}.owner"
 
 
 # ---- what obstore says -----------------------------------------------------------------------------------

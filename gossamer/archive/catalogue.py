@@ -7,7 +7,7 @@ A visit that only brought "not modified" is no version; it belongs to the one be
        as far as they are no older than `keep_s`
     2. its latest version, however old: a page that never changes is not forgotten for that
     3. what the record of a page points at, and what was not exported yet
-    4. what any of these refers to: the original of a copy, of a near copy, and of "not modified"
+    4. what any of these refers to: the original of a copy, of a near copy without a body, and of "not modified"
 
 It is a table of SQLite in a file of its own, so that memory does not grow with the archive: a row takes about 150
 bytes and 5 µs. Times are whole microseconds, as the archive writes them; pages are known by a key of their URL.
@@ -23,7 +23,7 @@ from typing import NamedTuple
 SCHEMA = """
 CREATE TABLE visit (
     id INTEGER PRIMARY KEY, page BLOB, at INTEGER, is_version INTEGER, refers_to BLOB, refers_at INTEGER,
-    content BLOB, file TEXT, start INTEGER, end INTEGER, offset INTEGER, length INTEGER,
+    file TEXT, start INTEGER, end INTEGER, offset INTEGER, length INTEGER,
     is_pinned INTEGER, keep INTEGER DEFAULT 0
 )
 """
@@ -60,7 +60,6 @@ class Row(NamedTuple):
     is_version: bool
     refers_to: bytes | None
     refers_at: int | None  # None: the page's last version before this visit
-    content: bytes  # the digest of what it shows; empty: none
     file: str
     start: int  # of all its records
     end: int
@@ -136,8 +135,3 @@ class Catalogue:
     def is_dropped(self, page: bytes, at: int) -> bool:
         asked = "SELECT min(keep) FROM visit WHERE page = ? AND at = ?"
         return bool(self._table.execute(asked, (page, at)).fetchone()[0] == 0)
-
-    def contents(self) -> Iterator[bytes]:
-        """The digests of all that kept visits show, in order."""
-        asked = "SELECT DISTINCT content FROM visit WHERE keep AND content != x'' ORDER BY content"
-        return (row[0] for row in self._table.execute(asked))

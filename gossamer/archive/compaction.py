@@ -4,9 +4,9 @@ It works on an archive that nobody writes to. First every visit is listed (catal
 Then, partition by partition, runs of neighbouring files become one: their kept records are copied byte for byte.
 
     1. what is to go is forgotten among the fingerprints: no later copy may refer to it
-    2. the joined file is written, durably; it stands for the old ones from here on (series.py)
+    2. the joined file is written, durably; it stands for the old ones from here on (segments.py)
     3. one batch of the partition's store: the new places of its pages, and of the archive's end
-    4. the old files are removed; last of all, contents that no visit shows any more (objects.py)
+    4. the old files are removed
 
 A crash after 2 or 3 leaves old and new files side by side. Readers see each visit once either way, places lead
 to files that exist, and the next compaction takes away the side that no page points at.
@@ -17,19 +17,18 @@ place where the last one ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from gossamer.archive import objects, reader
+from gossamer.archive import reader
 from gossamer.archive.catalogue import Catalogue, Row
 from gossamer.archive.listing import microseconds, visits_in
-from gossamer.archive.positions import Export
-from gossamer.archive.series import VISITS, WARC, FileName, in_force, name_in, parsed
-from gossamer.archive.shelf import Shelf
+from gossamer.archive.segments import FileName, in_force, name_in, parsed
+from gossamer.archive.storage import Storage
 from gossamer.archive.warc import warcinfo
 from gossamer.records import Place, Url
 from gossamer.settings import ArchiveSettings
@@ -41,7 +40,7 @@ Moves = Iterable[tuple[bytes, Place]]
 """The key of a page, and where its record lies now."""
 
 
-class Books(Protocol):
+class ArchiveRecords(Protocol):
     """What the partitions' stores know of the archive, and the fingerprints."""
 
     partitions: int
@@ -65,34 +64,32 @@ class Summary(msgspec.Struct):
     bytes_after: int = 0
     visits_dropped: int = 0
     versions_dropped: int = 0
-    objects_removed: int = 0
     files_not_exported: int = 0  # and left alone for that
 
 
 class Compaction:
     def __init__(
         self,
-        shelf: Shelf,
-        books: Books,
+        storage: Storage,
+        records: ArchiveRecords,
         settings: ArchiveSettings,
-        exports: Iterable[Export],
+        exported: Iterable[Mapping[int, Place]],
         now: float,
         reached: Callable[[str], None] = lambda point: None,
     ) -> None:
-        self._shelf = shelf
-        self._books = books
+        self._storage = storage
+        self._records = records
         self._settings = settings
-        self._exports = list(exports)
+        self._exported = list(exported)  # how far each export came, by partition
         self._now = now
         self._reached = reached
-        self._kind = VISITS if settings.kind == "objects" else WARC
         self._sizes: dict[FileName, int] = {}
         self.summary = Summary()
 
     def run(self, catalogue: Path, *, dry: bool) -> Summary:
         if not dry:
-            self._shelf.tidy()
-        partitions = range(self._books.partitions)
+            self._storage.tidy()
+        partitions = range(self._records.partitions)
         files = {partition: self._files(partition, dry=dry) for partition in partitions}
         with Catalogue(catalogue) as known:
             for partition in partitions:
@@ -102,29 +99,27 @@ class Compaction:
             known.decide(self._settings.keep_versions, since)
             self.summary.visits_dropped, self.summary.versions_dropped = known.dropped()
             if self.summary.visits_dropped and not dry:
-                self._books.forget(known.is_dropped)
+                self._records.forget(known.is_dropped)
                 self._reached("after_forget")
             for partition in partitions:
                 self._join(partition, files[partition], known, dry=dry)
-            if self._kind == VISITS:
-                self._remove_objects(known, dry=dry)
         return self.summary
 
     # ---- what is there -----------------------------------------------------------------------------------
 
     def _files(self, partition: int, *, dry: bool) -> list[FileName]:
         """The files of a partition up to its end; those behind it are cut off at the next start of the crawl."""
-        end = self._books.end(partition)
+        end = self._records.end(partition)
         if end is None:
             return []
         sizes = {}
-        for text, size_bytes in self._shelf.sizes(f"{partition:03d}-"):
+        for text, size_bytes in self._storage.sizes(f"{partition:03d}-"):
             name = parsed(text)
-            if name is not None and name.kind == self._kind and name.first <= name_in(end).last:
+            if name is not None and name.first <= name_in(end).last:
                 sizes[name] = size_bytes
         if not dry:
             for name in self._left_over(partition, sizes, end):
-                self._shelf.remove([str(name)])
+                self._storage.remove([str(name)])
                 del sizes[name]
         self._sizes |= sizes
         self.summary.files_before += len(sizes)
@@ -147,19 +142,19 @@ class Compaction:
         """One batch moves all pages and the end, so any of them tells. None is left: either side will do."""
         if name_in(end) in sources:
             return False
-        for visit in visits_in(self._shelf, joined, None):
-            place = self._books.places(partition, [key := self._books.key(visit.url)]).get(key)
+        for visit in visits_in(self._storage, joined, None):
+            place = self._records.places(partition, [key := self._records.key(visit.url)]).get(key)
             if place is not None and place.file in (str(joined), *map(str, sources)):
                 return place.file == str(joined)
         return True
 
     def _rows(self, partition: int, files: list[FileName]) -> Iterator[Row]:
-        end, key = self._books.end(partition), self._books.key
+        end, key = self._records.end(partition), self._records.key
         for name in files:
             keep_all = not self._is_exported(name)
-            visits = visits_in(self._shelf, name, end.offset if end and end.file == str(name) else None)
+            visits = visits_in(self._storage, name, end.offset if end and end.file == str(name) else None)
             while some := list(islice(visits, AT_ONCE)):
-                places = self._books.places(partition, [key(visit.url) for visit in some])
+                places = self._records.places(partition, [key(visit.url) for visit in some])
                 for visit in some:
                     page = key(visit.url)
                     yield Row(
@@ -168,7 +163,6 @@ class Compaction:
                         visit.is_version,
                         key(visit.refers_to) if visit.refers_to else None,
                         visit.refers_at,
-                        bytes.fromhex(visit.content_hash),
                         str(name),
                         visit.start,
                         visit.end,
@@ -179,8 +173,8 @@ class Compaction:
 
     def _is_exported(self, name: FileName) -> bool:
         """Whether every export has handed all of a file on."""
-        for export in self._exports:
-            position = export.positions.get(name.partition)
+        for positions in self._exported:
+            position = positions.get(name.partition)
             if position is None or (reached := parsed(position.file)) is None or name.last > reached.last:
                 return False
             if str(name) == position.file and position.offset < self._sizes[name]:
@@ -190,7 +184,7 @@ class Compaction:
     # ---- joining -----------------------------------------------------------------------------------------
 
     def _join(self, partition: int, files: list[FileName], known: Catalogue, *, dry: bool) -> None:
-        end = self._books.end(partition)
+        end = self._records.end(partition)
         for sources in self._groups(files, known):
             self._replace(partition, sources, known, end, dry=dry)
 
@@ -219,7 +213,7 @@ class Compaction:
         self, partition: int, sources: list[FileName], known: Catalogue, end: Place | None, *, dry: bool
     ) -> None:
         generation = 1 + max(name.generation for name in sources)
-        target = FileName(partition, sources[0].first, sources[-1].last, generation, self._kind)
+        target = FileName(partition, sources[0].first, sources[-1].last, generation)
         opening = self._opening(sources[0], str(target))
         spans: list[tuple[FileName, int, int]] = []
         moves: list[tuple[bytes, Place]] = []
@@ -238,20 +232,18 @@ class Compaction:
         self.summary.bytes_after += size_bytes - sum(self._sizes[name] for name in sources)
         if dry:
             return
-        self._shelf.put(str(target), self._parts(opening, spans), size_bytes)
+        self._storage.put(str(target), self._parts(opening, spans), size_bytes)
         self._reached("after_put")
         holds_end = end is not None and name_in(end) in sources
-        self._books.move(partition, moves, Place(str(target), size_bytes, 0) if holds_end else None)
+        self._records.move(partition, moves, Place(str(target), size_bytes, 0) if holds_end else None)
         self._reached("after_move")
         for name in sources:
-            self._shelf.remove([str(name)])
+            self._storage.remove([str(name)])
             self._reached("after_remove")
 
     def _opening(self, first: FileName, target: str) -> bytes:
-        if self._kind == VISITS:
-            return b""
         about: dict[str, str] = {}
-        for record in islice(reader.records(self._shelf, str(first)), 1):
+        for record in islice(reader.records(self._storage, str(first)), 1):
             if record.type == "warcinfo":
                 lines = (line.partition(": ") for line in record.body.decode(errors="replace").split("\r\n"))
                 about = {name: value for name, separator, value in lines if separator}
@@ -261,33 +253,8 @@ class Compaction:
         yield opening
         for name, start, end in spans:
             left = end - start
-            for chunk in self._shelf.chunks(str(name), start):
+            for chunk in self._storage.chunks(str(name), start):
                 yield chunk[:left]
                 left -= len(chunk)
                 if left <= 0:
                     break
-
-    # ---- contents ----------------------------------------------------------------------------------------
-
-    def _remove_objects(self, known: Catalogue, *, dry: bool) -> None:
-        """Both lists are in the order of the digests, so they are walked side by side."""
-        wanted = known.contents()
-        next_wanted = next(wanted, None)
-        gone: list[str] = []
-        for name, size_bytes in self._shelf.sizes("sha256/"):
-            digest = objects.digest_in(name)
-            if digest is None:
-                continue
-            while next_wanted is not None and next_wanted < digest:
-                next_wanted = next(wanted, None)
-            self.summary.bytes_before += size_bytes
-            self.summary.bytes_after += size_bytes
-            if digest != next_wanted:
-                gone.append(name)
-                self.summary.objects_removed += 1
-                self.summary.bytes_after -= size_bytes
-            if len(gone) >= AT_ONCE and not dry:
-                self._shelf.remove(gone)
-                gone = []
-        if not dry:
-            self._shelf.remove(gone)

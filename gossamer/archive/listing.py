@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from gossamer.archive import objects, reader
-from gossamer.archive.series import VISITS, FileName
-from gossamer.archive.shelf import Shelf
+from gossamer.archive import reader
+from gossamer.archive.segments import FileName
+from gossamer.archive.storage import Storage
 from gossamer.records import Place, Url
 
 
@@ -24,35 +24,12 @@ class Visited(NamedTuple):
     is_version: bool
     refers_to: Url | None
     refers_at: int | None
-    content_hash: str
     start: int
     end: int
     place: Place
 
 
-def visits_in(shelf: Shelf, name: FileName, end: int | None) -> Iterator[Visited]:
-    return _of_journal(shelf, str(name), end) if name.kind == VISITS else _of_warc(shelf, str(name), end)
-
-
-def _of_journal(shelf: Shelf, name: str, end: int | None) -> Iterator[Visited]:
-    for place, entry in objects.entries(shelf, name, end=end):
-        # A near copy has a digest of its own, under which nothing is stored.
-        shown = entry.content_hash if entry.verdict != "near" else ""
-        refers_at = None if entry.refers_at is None else microseconds(entry.refers_at)
-        yield Visited(
-            entry.url,
-            microseconds(entry.at),
-            entry.verdict != "unchanged",
-            entry.refers_to,
-            refers_at,
-            shown,
-            place.offset,
-            place.offset + place.length,
-            place,
-        )
-
-
-def _of_warc(shelf: Shelf, name: str, end: int | None) -> Iterator[Visited]:
+def visits_in(storage: Storage, name: FileName, end: int | None) -> Iterator[Visited]:
     """A visit is a page's record, with the request before it and the metadata behind it."""
     page: reader.Record | None = None
     start = page_end = request_at = -1
@@ -66,13 +43,12 @@ def _of_warc(shelf: Shelf, name: str, end: int | None) -> Iterator[Visited]:
             not field("WARC-Profile", "").endswith("server-not-modified"),
             field("WARC-Refers-To-Target-URI"),
             microseconds_in(refers_at) if refers_at else None,
-            "",  # it lies in the file itself
             start,
             page_end,
             page.place,
         )
 
-    for record in reader.records(shelf, name, end=end):
+    for record in reader.records(storage, str(name), end=end):
         if page is not None and record.type == "metadata":
             page_end = record.place.offset + record.place.length
         if page is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.archive.shelf import ArchiveDamaged, FolderShelf, Shelf, as_shelf
+from gossamer.archive.storage import ArchiveDamaged, FolderStorage, Storage, as_storage
 from gossamer.archive.warc import GZIP, LinkNote
 from gossamer.records import Link, Place, Url
 
@@ -43,48 +43,48 @@ class Record(msgspec.Struct, frozen=True):
         return self.headers.get("WARC-Target-URI")
 
 
-def read(where: Shelf | Path, place: Place) -> Record:
-    shelf = as_shelf(where)
+def read(where: Storage | Path, place: Place) -> Record:
+    storage = as_storage(where)
     try:
-        member = shelf.read(place.file, place.offset, place.length)
+        member = storage.read(place.file, place.offset, place.length)
     except FileNotFoundError as error:
-        raise ArchiveDamaged(f"{shelf.where}/{place.file} is missing: put it back from a copy") from error
-    return parse(shelf, place, unpacked(shelf, place, member))
+        raise ArchiveDamaged(f"{storage.where}/{place.file} is missing: put it back from a copy") from error
+    return parse(storage, place, unpacked(storage, place, member))
 
 
-def unpacked(shelf: Shelf, place: Place, member: bytes) -> bytes:
+def unpacked(storage: Storage, place: Place, member: bytes) -> bytes:
     gzip = zlib.decompressobj(wbits=GZIP)
     try:
         text = gzip.decompress(member)
     except zlib.error as error:
-        raise damaged(shelf, place, str(error)) from error
+        raise damaged(storage, place, str(error)) from error
     if not gzip.eof or gzip.unused_data:
-        raise damaged(shelf, place, f"{place.length} bytes are not one whole record")
+        raise damaged(storage, place, f"{place.length} bytes are not one whole record")
     return text
 
 
-def records(where: Shelf | Path, name: str = "", start: int = 0, end: int | None = None) -> Iterator[Record]:
+def records(where: Storage | Path, name: str = "", start: int = 0, end: int | None = None) -> Iterator[Record]:
     """The records of a file that begin at `start` or behind it, and before `end`. A path alone is a local file."""
     if isinstance(where, Path):
-        where, name = (FolderShelf(where), name) if name else (FolderShelf(where.parent), where.name)
+        where, name = (FolderStorage(where), name) if name else (FolderStorage(where.parent), where.name)
     for place, text in members(where, name, start, end):
         yield parse(where, place, text)
 
 
-def members(shelf: Shelf, name: str, start: int = 0, end: int | None = None) -> Iterator[tuple[Place, bytes]]:
+def members(storage: Storage, name: str, start: int = 0, end: int | None = None) -> Iterator[tuple[Place, bytes]]:
     """The gzip members of a file, each with its place and its text; one at a time is in memory."""
-    offset, chunks = start, pieces(shelf.chunks(name, start))
+    offset, chunks = start, pieces(storage.chunks(name, start))
     rest = next(chunks, b"")
     while rest and (end is None or offset < end):
         gzip = zlib.decompressobj(wbits=GZIP)
         parts, taken = [], 0
         while not gzip.eof:
             if not rest:
-                raise damaged(shelf, Place(name, offset, 0), "the file ends within it")
+                raise damaged(storage, Place(name, offset, 0), "the file ends within it")
             try:
                 parts.append(gzip.decompress(rest))
             except zlib.error as error:
-                raise damaged(shelf, Place(name, offset, 0), str(error)) from error
+                raise damaged(storage, Place(name, offset, 0), str(error)) from error
             taken += len(rest)
             rest = b"" if gzip.eof else next(chunks, b"")
         rest = gzip.unused_data
@@ -128,14 +128,14 @@ def links_of(record: Record) -> list[Link]:
     return links
 
 
-def parse(shelf: Shelf, place: Place, text: bytes) -> Record:
+def parse(storage: Storage, place: Place, text: bytes) -> Record:
     """Split a decompressed record; its body is copied once, and nothing else that is large."""
     block = text.find(b"\r\n\r\n") + 4
     version, *lines = text[:block].decode(errors="replace").rstrip("\r\n").split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines if ": " in line)
     end = len(text) - 4
     if not version.startswith("WARC/1.") or headers.get("Content-Length") != str(end - block):
-        raise damaged(shelf, place, "it is not a WARC record of the length that it gives")
+        raise damaged(storage, place, "it is not a WARC record of the length that it gives")
     body = block
     if headers.get("Content-Type", "").startswith("application/http"):
         blank = text.find(b"\r\n\r\n", block, end)
@@ -143,8 +143,8 @@ def parse(shelf: Shelf, place: Place, text: bytes) -> Record:
     return Record(place, headers, text[block:body], text[body:end])
 
 
-def damaged(shelf: Shelf, place: Place, what: str) -> ArchiveDamaged:
+def damaged(storage: Storage, place: Place, what: str) -> ArchiveDamaged:
     return ArchiveDamaged(
-        f"{shelf.where}/{place.file}: the record at offset {place.offset} cannot be read: {what}. Unless the crawl "
+        f"{storage.where}/{place.file}: the record at offset {place.offset} cannot be read: {what}. Unless the crawl "
         "is still writing this file, put it back from a copy."
     )

@@ -2,8 +2,7 @@
 
 A visit is what one request brought: a page that was stored (`response`; by FTP `resource`), one whose content was
 known already (`revisit`), or a redirect (`response` with a status of 3xx). WARC files keep it as up to three records
-that follow each other, request, page and metadata; the journal of an archive of objects keeps it as one line. Here
-they are the same.
+that follow each other, request, page and metadata.
 
 `visits` streams: it holds one visit at a time, whatever the size of the archive, and reads nothing before `since`.
 Both ends are places that were committed once (`Meta.archive_end`), so they lie between two visits, never within one,
@@ -15,15 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import partial
 
 import msgspec
 
 from gossamer.archive import reader
-from gossamer.archive.objects import Entry, content_of, entries
 from gossamer.archive.reader import Record
-from gossamer.archive.series import WARC, files, name_in
-from gossamer.archive.shelf import Shelf
+from gossamer.archive.segments import files, name_in
+from gossamer.archive.storage import Storage
 from gossamer.archive.warc import NEAR
 from gossamer.records import Link, Place, Url, header_in
 
@@ -48,7 +45,7 @@ class Visit(msgspec.Struct, frozen=True):
     media_type: str = ""  # as it was identified
     ip: str = ""
     truncated: str = ""
-    refers_to: Url | None = None  # whose content it is
+    refers_to: Url | None = None  # whose content it is, or that of a near copy is near to
     refers_at: float | None = None
     distance: int | None = None  # bits by which the SimHashes differ, of a near copy
     links: list[Link] = []
@@ -68,23 +65,18 @@ class Visit(msgspec.Struct, frozen=True):
         return media_type and media_type[0].lower(), charset and charset[1].upper()
 
 
-def visits(shelf: Shelf, partition: int, since: Place | None, until: Place | None) -> Iterator[Visit]:
+def visits(storage: Storage, partition: int, since: Place | None, until: Place | None) -> Iterator[Visit]:
     """Those between two committed ends; `since` None: from the start; `until` None: nothing was ever committed."""
     if until is None:
         return
-    kind = name_in(until).kind
-    for name in files(shelf, kind, partition):
+    for name in files(storage, partition):
         span = span_of(name, since, until)
-        if span is None:
-            continue
-        if kind == WARC:
-            yield from of_records(reader.records(shelf, name, *span))
-        else:
-            yield from (of_entry(shelf, *found) for found in entries(shelf, name, *span))
+        if span is not None:
+            yield from of_records(reader.records(storage, name, *span))
 
 
 def span_of(name: str, since: Place | None, until: Place) -> tuple[int, int | None] | None:
-    """From where to where in a file of the series, None: to its end; no span: nothing of it."""
+    """From where to where in a segment, None: to its end; no span: nothing of it."""
     file, last, first = name_in(Place(name, 0, 0)), name_in(until), name_in(since) if since else None
     if first is not None and file.holds(first):
         return None  # compaction joins only what every export has handed on, so all of it is
@@ -92,9 +84,6 @@ def span_of(name: str, since: Place | None, until: Place) -> tuple[int, int | No
         return None
     start, end = since.offset if since and file == first else 0, until.offset if file == last else None
     return (start, end) if start != end else None
-
-
-# ---- of WARC records -------------------------------------------------------------------------------------
 
 
 def of_records(records: Iterator[Record]) -> Iterator[Visit]:
@@ -114,7 +103,9 @@ def of_records(records: Iterator[Record]) -> Iterator[Visit]:
 def of_record(record: Record, links: list[Link]) -> Visit:
     headers, status = record.headers, STATUS.match(record.head)
     code = int(status[1]) if status else None
-    referred_at, distance = headers.get("WARC-Refers-To-Date"), headers.get("Gossamer-Distance")
+    refers_to = headers.get("WARC-Refers-To-Target-URI") or headers.get("Gossamer-Near-To")
+    refers_at = headers.get("WARC-Refers-To-Date") or headers.get("Gossamer-Near-To-Date")
+    distance = headers.get("Gossamer-Distance")
     return Visit(
         headers["WARC-Target-URI"],
         moment(headers["WARC-Date"]),
@@ -129,8 +120,8 @@ def of_record(record: Record, links: list[Link]) -> Visit:
         headers.get("WARC-Identified-Payload-Type", ""),
         headers.get("WARC-IP-Address", ""),
         headers.get("WARC-Truncated", ""),
-        headers.get("WARC-Refers-To-Target-URI"),
-        moment(referred_at) if referred_at else None,
+        refers_to,
+        moment(refers_at) if refers_at else None,
         int(distance) if distance else None,
         links,
     )
@@ -142,6 +133,8 @@ def verdict_of(record: Record, status: int | None) -> str:
         if profile == NEAR:
             return "near"
         return "unchanged" if profile.endswith("server-not-modified") else "same"
+    if "Gossamer-Near-To" in record.headers:
+        return "near"
     return "" if status is not None and 300 <= status < 400 else "original"
 
 
@@ -154,33 +147,3 @@ def body_bytes_of(record: Record) -> int | None:
 
 def moment(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
-
-
-# ---- of a journal ----------------------------------------------------------------------------------------
-
-
-def of_entry(shelf: Shelf, place: Place, entry: Entry) -> Visit:
-    kind = "revisit" if entry.refers_to else "response" if entry.head else "resource"
-    links = [
-        Link(link.url, link.anchor, link.rel, entry.url, entry.depth + 1, (), link.lastmod, link.position)
-        for link in entry.links
-    ]
-    return Visit(
-        entry.url,
-        entry.at,
-        kind,
-        entry.verdict,
-        entry.status,
-        entry.head.encode("latin-1"),
-        partial(content_of, shelf, entry.content_hash) if entry.object else bytes,
-        entry.bytes,
-        place,
-        entry.content_hash,
-        entry.media_type,
-        entry.ip,
-        entry.truncated,
-        entry.refers_to,
-        entry.refers_at,
-        entry.distance,
-        links,
-    )

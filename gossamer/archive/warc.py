@@ -1,11 +1,14 @@
 """The archive of one partition: WARC 1.1 files that outside tools read, durable before a page is finished.
 
-The files are a series (series.py), one gzip member a record, a warcinfo record first.
+The files are segments (segments.py), one gzip member a record, a warcinfo record first.
 
     page, its content new            request, response, metadata (out-links)     the place is the response's
                                      (by FTP: resource, metadata)
-    page, a near copy                request, revisit, metadata (its own links)  the place is the revisit's
+    page, a near copy                the same; the response has the fields Gossamer-Near-To (the URL), -Near-To-Date,
+                                     -Distance (bits of the SimHash) and -Resemblance (share of shingles in common)
+                                     (not stored: request, revisit, metadata; the place is the revisit's)
     page, its content known          request, revisit (headers, no body)         the place is the revisit's
+                                     and metadata where its links may lead elsewhere
     redirect                         request, response                           the place is the response's
     failed, refused, robots read     nothing                                     no place
 
@@ -48,10 +51,11 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import __version__
-from gossamer.archive.series import WARC, SeriesArchive, series_on
-from gossamer.archive.shelf import Shelf, as_shelf
+from gossamer.archive.opening import open_segments
+from gossamer.archive.segments import SegmentArchive
+from gossamer.archive.storage import Storage, as_storage
 from gossamer.records import Body, Exchange, Fetched, Link, Moved, Outcome, Page, Place
-from gossamer.url.filters import is_nofollow
+from gossamer.url.link_filter import is_nofollow
 
 GIB = 1 << 30
 LEVEL = 2  # isal: 70-90 µs for 21 KB, where zlib-6 takes 480 µs to come out 3 % smaller
@@ -88,13 +92,13 @@ class Members(NamedTuple):
     metadata: bytes = b""
 
 
-class WarcArchive(SeriesArchive):
+class WarcArchive(SegmentArchive):
     def __init__(
-        self, where: Shelf | Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB
+        self, where: Storage | Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB
     ) -> None:
         """`about`: fields for the warcinfo records, such as operator, http-header-user-agent, robots, isPartOf."""
-        shelf = as_shelf(where)
-        super().__init__(shelf, partition, series_on(shelf, partition, WARC, self._opening, file_bytes_max))
+        storage = as_storage(where)
+        super().__init__(storage, partition, open_segments(storage, partition, self._opening, file_bytes_max))
         self.about = about
 
     async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
@@ -123,7 +127,7 @@ class WarcArchive(SeriesArchive):
     async def _write(self, group: bytearray, at: float, spans: list[tuple[int, int] | None]) -> list[Place | None]:
         if not group:
             return [None for _ in spans]
-        start = await self._series.append(group, at)
+        start = await self._segments.append(group, at)
         return [span and Place(start.file, start.offset + span[0], span[1]) for span in spans]
 
     def _opening(self, file: str, at: float) -> bytes:
@@ -164,7 +168,10 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         of_request = [f"WARC-Record-ID: {request_id}", *tied, "Content-Type: application/http;msgtype=request"]
         request = member("request", of_request, request_head(exchange.request))
 
-    if isinstance(result, Fetched) and (not_modified or not verdict.is_original):
+    if verdict.kind == "near" and verdict.is_stored and verdict.of and verdict.at is not None:
+        of_page += [f"Gossamer-Near-To: {uri_text(verdict.of)}", f"Gossamer-Near-To-Date: {date_text(verdict.at)}"]
+        of_page += [f"Gossamer-Distance: {verdict.distance}", f"Gossamer-Resemblance: {verdict.resemblance:.3f}"]
+    if isinstance(result, Fetched) and (not_modified or verdict.is_reference):
         if verdict.kind == "near":
             of_page += [f"WARC-Profile: {NEAR}", f"Gossamer-Distance: {verdict.distance}"]
         else:
@@ -180,8 +187,9 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         page = member("response", of_page, response_head(exchange, len(body)), body)
     else:
         page = member("resource", of_page, b"", body)  # other protocols have no head
-    # Whose links are sent (crawl.py) has them here as well, so that the link graph is whole.
-    if isinstance(result, Moved) or not_modified or verdict.kind not in ("original", "near"):
+    # Whose links are sent (loop.py) has them here as well, so that the link graph is whole. Of a page that is as it
+    # was at the visit before they are here already.
+    if isinstance(result, Moved) or not_modified or verdict.kind == "unchanged" or not outcome.has_own_links:
         return Members(request, page)
     of_metadata = [f"WARC-Record-ID: {record_id('metadata', uri, date)}", *tied]
     of_metadata.append("Content-Type: application/warc-fields")
@@ -204,15 +212,32 @@ def metadata(outcome: Outcome) -> bytes:
     exchange = outcome.result.exchange
     if exchange is not None:
         lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
-    note = msgspec.json.Encoder().encode
-    for out in links_of(outcome.page):
-        about = LinkNote(out.anchor, out.rel, out.lastmod, out.position)
-        try:
-            line = b"outlink: %b L %b\r\n" % (uri_text(out.url).encode(), note(about))
-        except UnicodeEncodeError:  # half a surrogate pair in the anchor: UTF-8 has no bytes for it
-            line = b"outlink: %b L {}\r\n" % uri_text(out.url).encode()
-        lines.append(line)
+    lines.append(outlinks(links_of(outcome.page)))
     return b"".join(lines)
+
+
+def outlinks(links: Sequence[Link]) -> bytes:
+    """A line for each link. What can be done for all of them at once is: a page has dozens."""
+    urls = [link.url for link in links]
+    if not is_uri_text("".join(urls)):
+        urls = list(map(uri_text, urls))
+    notes = [LinkNote(link.anchor, link.rel, link.lastmod, link.position) for link in links]
+    try:
+        texts = json_lines(notes)
+    except UnicodeEncodeError:  # half a surrogate pair in an anchor: UTF-8 has no bytes for it
+        texts = list(map(note_text, notes))
+    return "".join([f"outlink: {url} L {text}\r\n" for url, text in zip(urls, texts, strict=True)]).encode()
+
+
+def json_lines(notes: Sequence[LinkNote]) -> list[str]:
+    return msgspec.json.Encoder().encode_lines(notes).decode().split("\n")[:-1]
+
+
+def note_text(note: LinkNote) -> str:
+    try:
+        return json_lines([note])[0]
+    except UnicodeEncodeError:
+        return "{}"
 
 
 def links_of(page: Page | None) -> list[Link]:
@@ -264,7 +289,7 @@ def phrase(status: int) -> bytes:
 def head_lines(raw: bytes) -> list[bytes]:
     """The lines of a head. Blank ones go: a reader would take what follows them for the body."""
     lines = raw.replace(b"\r\n", b"\n").split(b"\n")
-    return [line for line in lines if b":" in line or not is_blank(line)]
+    return [line for line in lines if b":" in line or (line and not is_blank(line))]
 
 
 def joined(lines: list[bytes], ours: Sequence[bytes] = ()) -> bytes:
@@ -306,9 +331,11 @@ def date_text(at: float) -> str:
 
 def uri_text(url: str) -> str:
     """A canonical URL as it is; anything else so that it stays one word on one line."""
-    if url.isascii() and url.isprintable() and " " not in url:
-        return url
-    return quote(url, safe=string.punctuation, errors="surrogatepass")
+    return url if is_uri_text(url) else quote(url, safe=string.punctuation, errors="surrogatepass")
+
+
+def is_uri_text(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 def one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from gossamer.bench.crawlers import CRAWLERS, found
 from gossamer.bench.environment import Environment, NotInstalled
 from gossamer.bench.measuring import Bench, NothingFetched
 from gossamer.bench.mix import Mix, on_disk
-from gossamer.control.verb import UsageError
+from gossamer.config import UsageError
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ NO_DELAY = {
     "politeness.latency_factor": "0",
     "politeness.ip_requests_per_s": "1000000",
     "politeness.ip_burst": "1000000",
+    "politeness.site_requests_per_s": "none",
     "crawl.allow_private": "true",
 }
 WGET2 = ("--recursive", "--level=0", "--span-hosts", "--robots=on", "--max-threads=10", "--quiet")

@@ -1,6 +1,6 @@
 """START HERE: every crawler in turn on the same pages, several rounds, each round beginning with another one.
 
-They alternate because a machine is never quite quiet: what slows one run down is likely to slow its neighbours down
+They alternate because a machine is never quite quiet: what slows one run down is likely to slow those next to it down
 as well, and a ratio is taken between the runs of one round. A run has a server of its own, which is started before it
 and ended after it, and a folder of its own, which is thrown away.
 

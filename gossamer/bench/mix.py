@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gossamer.control.verb import UsageError
+from gossamer.config import UsageError
+from gossamer.synthetic_web.habits.static import write_static
 from gossamer.synthetic_web.options import WebOptions
-from gossamer.synthetic_web.static import write_static
 from gossamer.synthetic_web.web import Web
 
 SEED = 7  # of the web: everybody's pages are the same

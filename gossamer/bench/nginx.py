@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gossamer.bench.environment import Environment, NotInstalled
 from gossamer.bench.mix import Site
-from gossamer.control.verb import UsageError
+from gossamer.config import UsageError
 
 CONF = """\
 {user}

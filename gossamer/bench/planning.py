@@ -58,7 +58,7 @@ class Assumptions:
     url_bytes: Annotated[float, "of state on disk for a known URL (docs/performance.md)"] = 77.0
     page_state_bytes: Annotated[float, "of state on disk for a page that was fetched, besides"] = 250.0
     filter_bytes: Annotated[float, "of memory for a known URL, in the filter before the store"] = 1.3
-    fingerprint_bytes: Annotated[float, "on disk for the digest and SimHash of a page"] = 60.0
+    fingerprint_bytes: Annotated[float, "on disk for the digest, SimHash and sketch of a page"] = 250.0
     delay_s: Annotated[float, "a host is left alone after an answer"] = 1.0
     latency_s: Annotated[float, "from a request to the end of its answer"] = 0.5
     failed_share: Annotated[float, "of requests that give no page, and cost as much as a quarter of one"] = 0.2

@@ -1,7 +1,7 @@
 """What was measured: medians and spreads, as one JSON object and as text.
 
 A ratio is our steady pace over a peer's, taken in each round by itself; its spread is the smallest and the largest of
-them. A crawler that could not be had is in the report with the reason, and without figures.
+them. A crawler that is not there is in the report with the reason, and without figures.
 """
 
 from __future__ import annotations

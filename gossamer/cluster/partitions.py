@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from gossamer.records import Url
-from gossamer.url.site import host_of, site_of
+from gossamer.url.site import host_of, site_of, when_list_changes
 
 Owners = list[int | None]
 """The number of the worker that owns each partition; None: nobody does at the moment."""
@@ -26,6 +26,9 @@ def _of_host(host: str, partitions: int) -> int:
     # blake2b and not hash(): the answer must be the same in every process and after every restart.
     digest = blake2b(site_of(host).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % partitions
+
+
+when_list_changes.append(_of_host.cache_clear)
 
 
 def deal(owners: Sequence[int | None], workers: Sequence[int]) -> Owners:

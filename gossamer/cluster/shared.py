@@ -1,4 +1,5 @@
-"""Shared state: what all partitions of a crawl have in common, and no one owns: content and pace per address.
+"""Shared state: what all partitions of a crawl have in common, and no one owns: content, and the pace of addresses
+and of the crawl.
 
 On one machine it lives in the supervisor (`LocalShared`), and workers reach it over the wire (`RemoteShared`). The
 supervisor knows which worker holds which claim, so that a worker that dies leaves nobody waiting.
@@ -6,13 +7,16 @@ supervisor knows which worker holds which claim, so that a worker that dies leav
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import errno
+from collections.abc import Awaitable, Iterator, Sequence
 
-from gossamer.cluster.pace import Pace
+from gossamer.cluster.pace import GO, CrawlPace, Pace
 from gossamer.cluster.wire import Answer, Message, Peer
-from gossamer.interfaces import Claims
+from gossamer.interfaces import Claims, Pause
 from gossamer.records import Claim, Verdict
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM_S = 1.0  # between two tries to write while the disk is full
 CLAIMS_AT_ONCE = 200  # in one frame: however long their URLs are, it is not too long for the wire
 
 
@@ -30,10 +34,11 @@ class Settle(Message, frozen=True):
 
 class AskPace(Message, frozen=True):
     ip: str
+    surplus_bytes: int = 0
 
 
 class Wait(Message, frozen=True):
-    seconds: float
+    pause: Pause
 
 
 Question = Judge | Settle | AskPace
@@ -43,33 +48,55 @@ Reply = Judged | Wait
 class LocalShared:
     """Implements `interfaces.SharedState`, for one holder of claims or for many."""
 
-    def __init__(self, claims: Claims, pace: Pace) -> None:
+    def __init__(self, claims: Claims, pace: Pace, crawl_pace: CrawlPace | None = None) -> None:
+        self.no_room = ""  # why claims cannot be settled at the moment
         self._claims = claims
         self._pace = pace
+        self._crawl_pace = crawl_pace
 
     async def judge(self, claims: Sequence[Claim]) -> list[Verdict | None]:
         return self._claims.judge(claims)
 
     async def settle(self, claims: Sequence[Claim]) -> None:
-        self._claims.settle(claims)
+        while not self._is_settled(claims):
+            await self._pace.clock.sleep(NO_ROOM_S)
 
-    async def pace(self, ip: str) -> float:
-        return self._pace.wait_s(ip)
+    def _is_settled(self, claims: Sequence[Claim]) -> bool:
+        """False: the disk is full. Twice is as good as once."""
+        try:
+            self._claims.settle(claims)
+        except OSError as full:
+            if full.errno not in NO_ROOM:
+                raise
+            self.no_room = f"{full.filename}: {full.strerror}" if full.filename else str(full)
+            return False
+        self.no_room = ""
+        return True
+
+    async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause:
+        return self._pause(ip, surplus_bytes)
+
+    def _pause(self, ip: str, surplus_bytes: int) -> Pause:
+        if self._crawl_pace is not None:
+            self._crawl_pace.settle(surplus_bytes)
+        wait_s = self._pace.wait_s(ip)
+        if wait_s > 0:
+            return Pause(wait_s)
+        return self._crawl_pace.pause() if self._crawl_pace is not None else GO
 
     def release(self, holder: int) -> None:
         """This holder is gone: its claims are nobody's, and whoever waits for one may have it."""
         self._claims.release(holder)
 
-    def answer(self, question: Question, holder: int) -> Answer:
+    def answer(self, question: Question, holder: int) -> Answer | Awaitable[Answer]:
         """What a worker asks over the wire."""
         match question:
             case Judge(claims=claims):
                 return Judged(self._claims.judge(claims, holder))
             case Settle(claims=claims):
-                self._claims.settle(claims)
-                return None
-            case AskPace(ip=ip):
-                return Wait(self._pace.wait_s(ip))
+                return None if self._is_settled(claims) else self.settle(claims)
+            case AskPace(ip=ip, surplus_bytes=surplus_bytes):
+                return Wait(self._pause(ip, surplus_bytes))
 
 
 class RemoteShared:
@@ -88,8 +115,8 @@ class RemoteShared:
         for some in parts(claims):
             await self._supervisor.tell(Settle(some))
 
-    async def pace(self, ip: str) -> float:
-        return (await self._supervisor.call(AskPace(ip), Wait)).seconds
+    async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause:
+        return (await self._supervisor.call(AskPace(ip, surplus_bytes), Wait)).pause
 
 
 def parts(claims: Sequence[Claim]) -> Iterator[list[Claim]]:

@@ -38,7 +38,7 @@ Answer = Message | None
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class Letter(msgspec.Struct, Generic[M], frozen=True, array_like=True):
+class Frame(msgspec.Struct, Generic[M], frozen=True, array_like=True):
     number: int
     body: M | None = None
 
@@ -54,7 +54,7 @@ class Disconnected(Exception):
 encode = msgspec.msgpack.Encoder().encode
 
 
-def framed(letter: Letter[Any]) -> bytes:
+def framed(letter: Frame[Any]) -> bytes:
     content = encode(letter)
     if len(content) > FRAME_BYTES_MAX:
         raise ValueError(f"a message of {len(content)} bytes is too long for the wire")
@@ -69,7 +69,7 @@ class Peer(asyncio.Protocol):
         self.answer: Callable[[Any], Answer | Awaitable[Answer]] = _not_asked
         self.closed = asyncio.Event()
         self.when_closed: list[Callable[[], None]] = []
-        self._decode: Callable[[bytes], Letter[Any]] = msgspec.msgpack.Decoder(Letter[understood]).decode
+        self._decode: Callable[[bytes], Frame[Any]] = msgspec.msgpack.Decoder(Frame[understood]).decode
         self._spawn = spawn
         self._complain = complain
         self._loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class Peer(asyncio.Protocol):
 
     def mention(self, message: Message) -> None:
         """Say something that wants no answer; it may get lost with the connection."""
-        self._post(Letter(0, message))
+        self._post(Frame(0, message))
 
     async def _call(self, question: Message) -> Answer:
         await self._writable.wait()
@@ -108,12 +108,12 @@ class Peer(asyncio.Protocol):
         future: asyncio.Future[Answer] = self._loop.create_future()
         self._waiting[number] = future
         try:
-            self._post(Letter(number, question))
+            self._post(Frame(number, question))
             return await future
         finally:
             self._waiting.pop(number, None)
 
-    def _post(self, letter: Letter[Any]) -> None:
+    def _post(self, letter: Frame[Any]) -> None:
         frame = framed(letter)
         if not self._unsent:
             self._loop.call_soon(self._flush)
@@ -126,7 +126,7 @@ class Peer(asyncio.Protocol):
 
     # ---- being asked -------------------------------------------------------------------------------------
 
-    def _take(self, letter: Letter[Any]) -> None:
+    def _take(self, letter: Frame[Any]) -> None:
         if letter.number < 0:
             future = self._waiting.get(-letter.number)
             if -letter.number > self._asked:
@@ -158,7 +158,7 @@ class Peer(asyncio.Protocol):
 
     def _reply(self, number: int, answer: Answer) -> None:
         if number and not self.closed.is_set():
-            self._post(Letter(-number, answer))
+            self._post(Frame(-number, answer))
 
     async def _reply_later(self, number: int, answer: Awaitable[Answer]) -> None:
         self._reply(number, await answer)

@@ -1,4 +1,4 @@
-"""Content codings: what a server packed is unpacked here, chunk by chunk, and never beyond a cap.
+"""Content codings: what a server packed is unpacked here, piece by piece, and never beyond a cap.
 
 libcurl could do this, and does not do it well enough for a crawler: ours lacks zstd, and it throws a page away when
 the last four bytes of its gzip stream are wrong. The web is full of such streams, so the policy here is to keep
@@ -10,19 +10,19 @@ what can be kept and to say what was wrong (`fault`):
     a wrong checksum at the end    the whole body
     garbage after the end          ignored, and no fault
 
-The result does not depend on where the network cut the bytes into chunks, but for some bytes next to real damage.
+The result does not depend on how the bytes are cut into chunks, but for some bytes next to real damage.
 
 Codings can lie inside one another. Each is a `Layer`, a generator over the pieces of the one around it, so that a
 piece is unpacked only when somebody asks for it: of a bomb each layer holds one piece at a time (`PIECE_BYTES`),
-until the cap is reached and nobody asks any more. No exception of a library leaves this file.
+until the cap is reached and nobody asks any more. Between two pieces, empty ones among them, little work is done, so
+that whoever asks can do something else in between (unpacking.py). No exception of a library leaves this file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 
-from gossamer.fetch.decoder import CODINGS, ERRORS, Kind, words
+from gossamer.fetch.decoder import CODINGS, ERRORS, HEAD_BYTES, Kind, Packed, words
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
@@ -32,11 +32,7 @@ SALVAGE_BYTES = (SLICE_BYTES, 256, 1)  # ever smaller steps towards a fault: 300
 STREAMS_MAX = 10_000  # one after the other; each costs up to 20 µs to begin, however little it holds
 # A coding makes things smaller. One that eats more than twice what it gives, and this on top, wants our time.
 WASTE_BYTES = 256 * 1024
-
-
-def unpacker_for(header: str | None, bytes_max: int) -> Unpacker | None:
-    """None where nothing is coded, so that the usual answer without this header costs nothing."""
-    return Unpacker(header, bytes_max) if header and names_in(header) else None
+KEPT_BYTES_MAX = 1024 * 1024  # of an inner layer's input, to look for the very byte of a fault
 
 
 def names_in(codings: str) -> list[str]:
@@ -46,7 +42,7 @@ def names_in(codings: str) -> list[str]:
 
 
 class Unpacker:
-    """One body: `feed` what comes in, `finish` when nothing more does; all that they return is the body."""
+    """One body."""
 
     def __init__(self, codings: str, bytes_max: int) -> None:
         names = names_in(codings)
@@ -57,8 +53,9 @@ class Unpacker:
         elif len(names) > LAYERS_MAX:
             self._refusal = f"{len(names)} codings inside one another are too many"
         self._layers = [] if self._refusal else [Layer(name) for name in reversed(names)]
+        if self._layers:
+            self._layers[0].kept_bytes_max = None  # what comes in is kept by whoever gives it
         self._room = bytes_max
-        self._packed_room = 2 * bytes_max + WASTE_BYTES  # garbage after the end is ignored, but not for ever
         self.is_too_large = False
 
     def __repr__(self) -> str:
@@ -75,32 +72,18 @@ class Unpacker:
         """A coding was left as it is, because nobody knows it or because it was never there."""
         return bool(self._refusal) or any(layer.is_raw for layer in self._layers)
 
-    def feed(self, chunk: bytes) -> bytes:
-        """What this chunk adds to the body. Once `is_too_large`, the body has ended at exactly the cap."""
-        body = self._pull([chunk], is_last=False)
-        self._packed_room -= len(chunk)
-        if self._packed_room < 0:
-            self.is_too_large = True
-        return body
-
-    def finish(self) -> bytes:
-        """Nothing more will come, for whatever reason: what is left of the body."""
-        return self._pull([], is_last=True)
-
-    def _pull(self, pieces: Iterable[bytes], *, is_last: bool) -> bytes:
-        if self.is_too_large:
-            return b""
+    def unpack(self, packed: Iterable[Packed]) -> Iterator[Packed]:
+        """The body, in pieces. Where it `is_too_large` it has ended at exactly the cap."""
+        pieces = iter(packed)
         for layer in self._layers:
-            pieces = layer.unpack(pieces, is_last)
-        body = BytesIO()  # and not a list, which would need the same room once more to be joined
+            pieces = layer.unpack(pieces)
         for piece in pieces:
             if len(piece) > self._room:
-                body.write(piece[: self._room])
                 self.is_too_large = True
-                break
+                yield piece[: self._room]
+                return
             self._room -= len(piece)
-            body.write(piece)
-        return body.getvalue()
+            yield piece
 
 
 class Layer:
@@ -108,6 +91,7 @@ class Layer:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.kept_bytes_max: int | None = KEPT_BYTES_MAX
         self.fault = ""
         self.is_raw = False
         self._is_over = False
@@ -118,27 +102,28 @@ class Layer:
         self._eaten = 0
         self._made = 0
 
-    def unpack(self, pieces: Iterable[bytes], is_last: bool) -> Iterator[bytes]:
-        for piece in () if self._is_over else pieces:
+    def unpack(self, pieces: Iterable[Packed]) -> Iterator[Packed]:
+        for piece in pieces:
             for packed in slices(piece, SLICE_BYTES):
                 yield from self._take(packed)
                 if self._is_over:
                     return  # and ask the layer around this one for nothing more
-        if is_last:
-            head, self._head = self._head, b""
-            yield from self._take(head, is_last=True)
-            if self._stream is not None:
-                yield from self._stream.cut()
-                self._stop(self._stream.fault)
+            yield b""  # also where nothing came out of it
+        head, self._head = self._head, b""
+        yield from self._take(head, is_last=True)
+        if self._stream is not None:
+            yield from self._stream.cut()
+            self._stop(self._stream.fault)
 
-    def _take(self, packed: bytes, is_last: bool = False) -> Iterator[bytes]:
+    def _take(self, packed: Packed, is_last: bool = False) -> Iterator[Packed]:
         while packed and not self._is_over:
             if self._stream is None and not self.is_raw:
-                packed, self._head = self._head + packed, b""
+                if self._head:
+                    packed, self._head = self._head + packed, b""
                 if len(packed) < self._coding.head_bytes and not is_last:
-                    self._head = packed
+                    self._head = bytes(packed)
                     return
-                self._begin(packed)
+                self._begin(bytes(packed[:HEAD_BYTES]))
             if self._stream is not None:
                 for piece in self._stream.unpack(packed):
                     self._made += len(piece)
@@ -154,14 +139,14 @@ class Layer:
         if self._streams > STREAMS_MAX:
             self._stop("streams are too many")
         elif kind is not None:
-            self._stream = Stream(kind)
+            self._stream = Stream(kind, self.kept_bytes_max)
         elif self._streams == 1:
             self.is_raw = True
             self.fault = f"says {self.name} and is not"
         else:
             self._stop("")  # garbage after the end
 
-    def _after(self, stream: Stream, packed: bytes) -> bytes:
+    def _after(self, stream: Stream, packed: Packed) -> bytes:
         """What of these bytes is still to be unpacked, because it lies behind the end of the stream."""
         self._eaten += len(packed) - len(stream.rest)
         if stream.is_over:
@@ -183,25 +168,30 @@ class Stream:
 
     A library that meets a fault raises, and what it had unpacked in that call is gone. So the packed bytes are kept
     while the stream lasts, and after a fault all is unpacked once more, by the exact decoder and up to the very byte.
+    Where they are more than may be kept, the body ends before the slice with the fault.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, kept_bytes_max: int | None) -> None:
         self._kind = kind
         self._decoder = kind.fast()
-        self._kept: list[bytes] = []
+        self._kept: list[Packed] | None = []
+        self._kept_room = kept_bytes_max
         self._made = 0
         self.is_over = False
         self.fault = ""
         self.rest = b""  # what came after the end
 
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        self._kept.append(packed)
+    def unpack(self, packed: Packed) -> Iterator[bytes]:
+        self._keep(packed)
         try:
             for piece in self._decoder.unpack(packed):
                 self._made += len(piece)
                 yield piece
-        except ERRORS:
-            yield from self._salvage()
+        except ERRORS as error:
+            if self._kept is None:
+                self.is_over, self.fault = True, words(error)
+            else:
+                yield from self._salvage(self._kept)
             return
         if self._decoder.is_ended:
             self.is_over = True
@@ -209,16 +199,26 @@ class Stream:
 
     def cut(self) -> Iterator[bytes]:
         """Nothing more comes."""
-        yield from self._salvage()
+        if self._kept is not None:
+            yield from self._salvage(self._kept)
         if not self.is_over:
             self.is_over = True
             self.fault = "stream is cut"
 
-    def _salvage(self) -> Iterator[bytes]:
+    def _keep(self, packed: Packed) -> None:
+        if self._kept is None:
+            return
+        self._kept.append(packed)
+        if self._kept_room is not None:
+            self._kept_room -= len(packed)
+            if self._kept_room < 0:
+                self._kept = None
+
+    def _salvage(self, kept: list[Packed]) -> Iterator[bytes]:
         """All once more, in ever finer steps where it breaks, until the very byte; only what is new is passed on.
 
         The fault is noted when it is reached, not before: by then a layer within may have had enough."""
-        steps = self._kept
+        steps = kept
         at = len(steps) - 1
         for step_bytes in SALVAGE_BYTES:
             steps = [*steps[:at], *slices(steps[at], step_bytes)]
@@ -245,7 +245,7 @@ class Stream:
         self.fault = fault
 
 
-def slices(packed: bytes, size: int) -> Iterable[bytes]:
+def slices(packed: Packed, size: int) -> Iterable[Packed]:
     if len(packed) <= size:
         return (packed,)
     return (packed[start : start + size] for start in range(0, len(packed), size))

@@ -40,8 +40,11 @@ ERRORS = (ISAL_ERROR, zlib.error, brotli.error, zstd.ZstdError)
 WRONG_CHECKSUM = re.compile("checksum|data check|length check")  # in the words of the libraries
 
 
+Packed = bytes | memoryview
+
+
 class Decoder(Protocol):
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
+    def unpack(self, packed: Packed) -> Iterator[bytes]:
         """Raises one of `ERRORS`."""
         ...
 
@@ -59,7 +62,7 @@ class Inflate:
     def __init__(self, library: ModuleType, window_bits: int) -> None:
         self._stream = library.decompressobj(window_bits)
 
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
+    def unpack(self, packed: Packed) -> Iterator[bytes]:
         stream = self._stream
         while True:
             # Not while there is an unconsumed tail: isal reads ahead, and can have more to give without one.
@@ -84,7 +87,7 @@ class Brotli:
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
 
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
+    def unpack(self, packed: Packed) -> Iterator[bytes]:
         # Only whole blocks count for this limit, and each is twice the one before: 1 stops at the first, of 32 KiB.
         # can_accept_more_data() is no help here: it tells of the input, and may be true while there is more output.
         piece = self._stream.process(packed, output_buffer_limit=1)
@@ -101,7 +104,7 @@ class Zstd:
     def __init__(self) -> None:
         self._stream = zstd.ZstdDecompressor(options=ZSTD_OPTIONS)
 
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
+    def unpack(self, packed: Packed) -> Iterator[bytes]:
         stream = self._stream
         while True:
             yield stream.decompress(packed, PIECE_BYTES)

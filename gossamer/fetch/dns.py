@@ -4,10 +4,10 @@ A crawler that asks the system's resolver before every fetch spends its time wai
 because the frontier groups URLs by host, so a small cache answers nearly always. TTLs are respected between a floor
 and a cap; the longest unused name leaves first; that a name has no address is remembered too, for the floor.
 
-Who answers badly is left alone. After three failed connections in a row a name's addresses are not believed any more
-and asked for again. A site (registrable domain) whose name servers fail rests, longer each time, and with it all its
-hosts, because they share those servers; when its rest is over one look-up tries, and only its success lets the others
-follow. A cached answer is good all the same: it needs no server.
+Who answers badly is left alone. Of one site (registrable domain) a few names are asked at a time. After three failed
+connections in a row a name's addresses are not believed any more and asked for again. A site whose name servers fail
+rests, longer each time, and with it all its hosts, because they share those servers; when its rest is over one look-
+up tries, and only its success lets the others follow. A cached answer is good all the same: it needs no server.
 
 Nothing here grows with the crawl: cache and rests are bounded by `names_max`, about 350 bytes a name. What an answer
 may lead to is not decided here but at connect time (transfer.py), because it may be another one by then.
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -25,10 +26,12 @@ import msgspec
 from gossamer.clock import Clock
 from gossamer.fetch.name_servers import NameServers
 from gossamer.settings import DnsSettings
+from gossamer.shortage import lacking
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import host_of, site_of
 
 FAILURES_MAX = 3  # failed connections in a row before a name is asked for again
+ASKING_OF_A_SITE_MAX = 4  # names at once: servers that answer do so within milliseconds, and others are spared
 ASKING_MAX = 200  # names at once: a burst that fits Linux's default UDP buffer, 212,992 bytes, 768 a small packet
 
 
@@ -63,6 +66,12 @@ class Entry:
 
 
 @dataclass(slots=True)
+class SiteSlots:
+    free: asyncio.Semaphore
+    users: int = 0
+
+
+@dataclass(slots=True)
 class Rest:
     since: float
     until: float
@@ -78,8 +87,9 @@ class Dns:
         self._blocked = frozenset(map(canonical_name, settings.blocked))
         self._cache: OrderedDict[str, Entry] = OrderedDict()
         self._rests: OrderedDict[str, Rest] = OrderedDict()  # by site
-        self._asking: dict[str, asyncio.Task[Entry | str]] = {}
+        self._asking: dict[str, asyncio.Task[Entry | OSError]] = {}
         self._slots = asyncio.Semaphore(ASKING_MAX)
+        self._slots_of: dict[str, SiteSlots] = {}  # of sites that are being asked about
         self._servers = NameServers(clock, settings)
         self._is_closed = False
 
@@ -102,8 +112,10 @@ class Dns:
         self.counts.asked += 1
         # Shielded: the one who asked first may be cancelled while others wait for the same answer.
         found = await asyncio.shield(self._asking.get(name) or self._start(name))
-        if isinstance(found, str):
-            raise OSError(f"{host}: {found}")
+        if isinstance(
+            found, OSError
+        ):  # one of its own for each who waits: an exception remembers where it was raised
+            raise OSError(*found.args) if lacking(found) else OSError(f"{host}: {found}")
         return list(found.addresses)
 
     def failed(self, host: str, address: str) -> None:
@@ -135,7 +147,7 @@ class Dns:
 
     # --- One look-up ---
 
-    def _start(self, name: str) -> asyncio.Task[Entry | str]:
+    def _start(self, name: str) -> asyncio.Task[Entry | OSError]:
         site = site_of(name)
         self._check_rest(site)
         task = asyncio.create_task(self._look_up(name, site))
@@ -143,20 +155,20 @@ class Dns:
         task.add_done_callback(lambda _: self._asking.pop(name, None))
         return task
 
-    async def _look_up(self, name: str, site: str) -> Entry | str:
+    async def _look_up(self, name: str, site: str) -> Entry | OSError:
         """The entry, put into the cache too, or why there is none. Never raises: perhaps nobody waits any more."""
         asked_at = self._clock.now()
-        async with self._slots:
+        async with self._slots_of_site(site), self._slots:
             if site in self._rests and self._rests[site].since >= asked_at:
-                return f"the name servers of {site} failed meanwhile"
+                return OSError(f"the name servers of {site} failed meanwhile")
             started_at = self._clock.now()
             try:
                 addresses, ttl_s = await self._servers.ask(name)
             except OSError as fault:
                 self.counts.failures += 1
-                if not self._is_closed:
+                if not self._is_closed and not lacking(fault):
                     self._begin_rest(site, asked_at)
-                return str(fault)
+                return OSError(*fault.args)
             finally:
                 self.counts.queries += 1
                 self.counts.query_s += self._clock.now() - started_at
@@ -168,6 +180,20 @@ class Dns:
             self._cache.popitem(last=False)
         self.counts.names = len(self._cache)
         return entry
+
+    @asynccontextmanager
+    async def _slots_of_site(self, site: str) -> AsyncIterator[None]:
+        slots = self._slots_of.get(site)
+        if slots is None:
+            slots = self._slots_of[site] = SiteSlots(asyncio.Semaphore(ASKING_OF_A_SITE_MAX))
+        slots.users += 1
+        try:
+            async with slots.free:
+                yield
+        finally:
+            slots.users -= 1
+            if slots.users == 0:
+                del self._slots_of[site]
 
     # --- Sites whose name servers fail ---
 

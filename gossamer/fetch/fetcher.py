@@ -6,13 +6,13 @@ because the frontier hands out one lease a host and waits for the answer to end 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from gossamer.clock import Clock
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
-from gossamer.interfaces import Module, TurnOf
+from gossamer.interfaces import BookingOf, HostBlocked, SchemeFetcher
 from gossamer.records import (
     SITEMAP,
     Answer,
@@ -28,34 +28,55 @@ from gossamer.records import (
     RobotsCopy,
     RobotsRead,
     Url,
+    Validators,
 )
-from gossamer.settings import RobotsSettings
+from gossamer.settings import RESTS_S, RobotsSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes
-from gossamer.url.site import host_of, origin_of
+from gossamer.url.site import clock_name, host_of, origin_of
 
 SITEMAPS_MAX = 1000  # that one robots.txt can name
 NONE_THERE = frozenset({Reason.GONE, Reason.CLIENT_ERROR, Reason.BAD_REDIRECT})
 
 
+class Nobody:
+    """Stands for the modules of schemes that were crawled once, and of which URLs are still queued."""
+
+    async def fetch(
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
+    ) -> Answer:
+        return Refused(Reason.SCHEME, f"{url.partition(':')[0]} is not among fetch.schemes")
+
+
+NOBODY = Nobody()
+
+
 class Fetcher:
     def __init__(
         self,
-        modules: Mapping[str, Module],
+        scheme_fetchers: Mapping[str, SchemeFetcher],
         robots: RobotsCache,
-        turn_of: TurnOf,
+        booking_of: BookingOf,
         clock: Clock,
         settings: RobotsSettings,
         agent: str,
         media_types: Iterable[str] = (),
+        rests_s: Sequence[float] = RESTS_S,
     ) -> None:
-        self._modules = modules
+        """`rests_s`: how long a robots.txt is left alone that could not be fetched, each time longer."""
+        self._scheme_fetchers = scheme_fetchers
         self._robots = robots
-        self._turn_of = turn_of
+        self._booking_of = booking_of
         self._clock = clock
         self._settings = settings
         self._agent = agent
         self._media_types = MediaTypes(media_types)
+        self._rests_s = rests_s
 
     async def fetch(self, lease: Lease) -> Result:
         origin = origin_of(lease.url)
@@ -63,8 +84,8 @@ class Fetcher:
         match decide(copy, origin, self._settings, self._clock.now()):
             case Ask(url=url):
                 return await self.read_robots(origin, url, copy)
-            case Unreachable(status=status):
-                return Refused(Reason.ROBOTS_UNREACHABLE, f"robots.txt: {status or 'no answer'}")
+            case Unreachable(copy=unreachable, wait_s=wait_s):
+                return Refused(Reason.ROBOTS_UNREACHABLE, unreachable.fault, wait_s)
         if not rules.allowed(lease.url, self._agent):
             found = rules.explain(lease.url, self._agent)
             return Refused(Reason.ROBOTS, f"line {found.line}: {found.rule}")
@@ -72,23 +93,29 @@ class Fetcher:
         if delay_s is not None and delay_s > self._settings.crawl_delay_s_max:
             return Refused(Reason.CRAWL_DELAY_TOO_LONG, f"Crawl-delay: {delay_s:g}")
         wanted = self._media_types if lease.link.rel != SITEMAP else None
-        answer = await self._module(lease.url).fetch(lease.url, lease.validators, wanted=wanted)
+        answer = await self._scheme_fetcher(lease.url).fetch(lease.url, lease.validators, wanted=wanted)
         if isinstance(answer, Moved) and answer.target in (chain := (*lease.link.chain, lease.url)):
             return Failed(Reason.REDIRECT_LOOP, answer.exchange, " -> ".join((*chain, answer.target)))
         return answer
 
-    def _module(self, url: Url) -> Module:
-        return self._modules[url.partition(":")[0]]
+    def _scheme_fetcher(self, url: Url) -> SchemeFetcher:
+        return self._scheme_fetchers.get(url.partition(":")[0], NOBODY)
 
     async def read_robots(self, origin: str, url: Url, before: RobotsCopy | None) -> RobotsRead | Refused | Postponed:
         """The turn goes to the host's robots.txt, or to where it was moved."""
         limit = self._settings.body_bytes_max
-        if host_of(url) == host_of(origin):
-            answer = await self._module(url).fetch(url, body_bytes_max=limit)
+        answer: Answer
+        if clock_name(host_of(url)) == clock_name(host_of(origin)):
+            answer = await self._scheme_fetcher(url).fetch(url, body_bytes_max=limit)
         else:
             # Redirected to another host: that host is asked at its own turn.
-            async with self._turn_of(url):
-                answer = await self._module(url).fetch(url, body_bytes_max=limit)
+            try:
+                async with self._booking_of(url) as tell:
+                    answer = await self._scheme_fetcher(url).fetch(url, body_bytes_max=limit)
+                    tell(answer)
+            except HostBlocked:
+                detail = f"redirected to {host_of(url)}, which a policy blocks"
+                answer = Failed(Reason.BLOCKED, None, detail, self._clock.now())
         if isinstance(answer, Refused | Postponed):
             return answer  # a private address, or no name server: the same holds for every page of this host
         copy = self._copy(origin, answer, before)
@@ -98,7 +125,7 @@ class Fetcher:
             copy = msgspec.structs.replace(copy, crawl_delay_s=delay_s)
         exchange = answer.exchange
         waits_s = self._settings.retry_s
-        must_wait = copy.moved_to is None and is_unreachable(copy.status) and copy.tries <= len(waits_s)
+        must_wait = copy.reason is not None and is_unreachable(copy.status) and copy.tries <= len(waits_s)
         return RobotsRead(
             copy,
             exchange,
@@ -114,10 +141,25 @@ class Fetcher:
             case Fetched(exchange=exchange, body=body):
                 return RobotsCopy(origin, now, exchange.status, body[:])
             case Moved(target=target) if before.hops < self._settings.redirects_max:
-                return msgspec.structs.replace(before, moved_to=target, hops=before.hops + 1)
+                return msgspec.structs.replace(before, moved_to=target, hops=before.hops + 1, reason=None, detail="")
             case Moved(exchange=exchange):
                 return RobotsCopy(origin, now, exchange.status)
             case Failed(reason=reason, exchange=Exchange(status=status)) if reason in NONE_THERE:
                 return RobotsCopy(origin, now, status)
         # Unreachable: an older copy stays in force.
-        return msgspec.structs.replace(before, moved_to=None, hops=0, tries=before.tries + 1, tried_at=now)
+        assert isinstance(answer, Failed), f"a robots.txt that is {answer}"
+        tries, waits = before.tries + 1, len(self._settings.retry_s)
+        rest_s = self._rests_s[min(tries - waits, len(self._rests_s)) - 1] if tries > waits else 0.0
+        answered = f"status {answer.exchange.status}" if answer.exchange else ""
+        return RobotsCopy(
+            origin,
+            before.fetched_at,
+            before.status,
+            before.body,
+            tries=tries,
+            tried_at=now,
+            crawl_delay_s=before.crawl_delay_s,
+            reason=answer.reason,
+            detail=answer.detail or answered,
+            rest_s=rest_s,
+        )

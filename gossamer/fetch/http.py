@@ -1,8 +1,8 @@
 """HTTP and HTTPS: one request, one answer, and what the answer means. A redirect is an answer, not a second request.
 
-transfer.py moves the bytes; here they get their HTTP sense. Content codings are removed while the body comes in
-(coding.py), so that a bomb of zeros is cut off at `body_bytes_max` of *unpacked* bytes. A body whose declared media
-type is not wanted (`crawl.media_types`) is not waited for: the transfer ends with its headers. With `Known`
+transfer.py moves the bytes; here they get their HTTP sense. Content codings are removed when all of the body has come
+(unpacking.py), and a bomb of zeros is cut off at `body_bytes_max` of *unpacked* bytes. A body whose declared media
+type is not wanted (`crawl.media_types`) is not waited for: the transfer ends with its headers. With `UrlRecord`
 validators the request is conditional, and 304 is an answer too: nothing new.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from gossamer.fetch.coding import ACCEPT_ENCODING, Unpacker, unpacker_for
+from gossamer.fetch.coding import ACCEPT_ENCODING
+from gossamer.fetch.idle_connections import IdleConnections
 from gossamer.fetch.incoming import Incoming
-from gossamer.fetch.lines import Lines
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators, header_in
+from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators, header_in, is_sendable
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes
@@ -34,12 +34,13 @@ class Http:
     def __init__(self, transfers: Transfers, user_agent: str) -> None:
         settings = transfers.settings
         self._transfers = transfers
-        self._headers = [
+        lines = [
             f"User-Agent: {user_agent}",
             f"Accept: {settings.accept}",
             f"Accept-Language: {settings.accept_language}",
             f"Accept-Encoding: {ACCEPT_ENCODING}",
         ]
+        self._headers = [line.encode("latin-1") for line in lines]
 
     async def fetch(
         self,
@@ -49,17 +50,20 @@ class Http:
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
     ) -> Answer:
-        headers = [*self._headers, *conditions(validators)] if validators else self._headers
+        asked_if = conditions(validators) if validators else []
+        headers = [*self._headers, *asked_if] if asked_if else self._headers
         received = await self._transfers.perform(
             url, headers, body_bytes_max=body_bytes_max, incoming_type=partial(HttpIncoming, wanted)
         )
+        if isinstance(received, Received) and received.body and b"\ncontent-encoding:" in received.head.lower():
+            received = await self._transfers.unpacked(received, codings_in(received.head), body_bytes_max)
         if not isinstance(received, Received):
             return received
         exchange = exchange_of(received, request_text(url, headers)) if received.status else None
         if received.reason is not None and not (exchange and exchange.status in REDIRECTS):
             return Failed(received.reason, exchange, received.detail, received.ended_at)
         # A redirect whose body is broken is still a redirect.
-        return answer_of(url, exchange, received, is_conditional=bool(validators))
+        return answer_of(url, exchange, received, is_conditional=bool(asked_if))
 
 
 class HttpIncoming(Incoming):
@@ -69,12 +73,10 @@ class HttpIncoming(Incoming):
         limits: FetchSettings,
         body_bytes_max: int,
         folder: Path | None,
-        lines: Lines,
+        lines: IdleConnections,
     ) -> None:
         super().__init__(limits, body_bytes_max, folder, lines)
         self._wanted = wanted
-        self._bytes_max = body_bytes_max
-        self._unpacker: Unpacker | None = None
 
     def on_header(self, line: bytes) -> int | None:
         # For each line of each answer: what is rare is kept out of its way.
@@ -91,28 +93,15 @@ class HttpIncoming(Incoming):
         return -1 if self.headers_are_too_large or self.is_unasked or self.unwanted_type else None
 
     def _on_end_of_head(self) -> None:
-        # All lines of that name, because each adds a coding.
-        named = [line.partition(b":")[2] for line in self.head if line[:17].lower() == b"content-encoding:"]
-        self._unpacker = unpacker_for(b",".join(named).decode("latin-1"), self._bytes_max)
         if self._wanted and b" 2" in self.head[0][:12]:  # what is no page is judged by its status
             declared = header_in(b"".join(self.head), "Content-Type") or ""
             self.unwanted_type = "" if self._wanted.wants(declared) else declared[:100]
 
-    def keep(self, chunk: bytes) -> None:
-        if self._unpacker is None:
-            self.spool.write(chunk)
-            return
-        self.spool.write(self._unpacker.feed(chunk))
-        if self._unpacker.is_too_large:
-            self.truncated = "length"
 
-    def end(self) -> None:
-        if self._unpacker is not None and not self.truncated:
-            self.spool.write(self._unpacker.finish())
-            if self._unpacker.is_too_large:
-                self.truncated = "length"
-            elif self._unpacker.fault and not self._unpacker.is_raw:
-                self.truncated = "decoding"
+def codings_in(head: bytes) -> str:
+    """All lines of that name, because each adds a coding."""
+    lines = (line.partition(b":") for line in head.split(b"\n"))
+    return b",".join(value for name, _, value in lines if name.lower() == b"content-encoding").decode("latin-1")
 
 
 def answer_of(url: Url, exchange: Exchange | None, received: Received, *, is_conditional: bool = False) -> Answer:
@@ -165,19 +154,19 @@ def exchange_of(received: Received, request: bytes) -> Exchange:
     )
 
 
-def conditions(validators: Validators) -> list[str]:
-    """The headers that make a request conditional on what we have, as the server itself gave it."""
+def conditions(validators: Validators) -> list[bytes]:
+    """The headers that make a request conditional on what we have, in the very bytes that the server gave."""
     lines = []
-    if validators.etag:
+    if validators.etag and is_sendable(validators.etag):
         lines.append(f"If-None-Match: {validators.etag}")
-    if validators.last_modified:
+    if validators.last_modified and is_sendable(validators.last_modified):
         lines.append(f"If-Modified-Since: {validators.last_modified}")
-    return lines
+    return [line.encode("latin-1") for line in lines]
 
 
-def request_text(url: Url, headers: Sequence[str]) -> bytes:
+def request_text(url: Url, headers: Sequence[bytes]) -> bytes:
     """The request as libcurl sends it; a test compares it with what a server received."""
     _, _, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
-    lines = [f"GET {slash}{path} HTTP/1.1", f"Host: {authority}", *headers]
-    return "\r\n".join((*lines, "", "")).encode("latin-1", "replace")
+    start = f"GET {slash}{path} HTTP/1.1\r\nHost: {authority}".encode("latin-1", "replace")
+    return b"\r\n".join((start, *headers, b"", b""))

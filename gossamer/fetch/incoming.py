@@ -15,16 +15,25 @@ from typing import Any
 import pycurl
 
 from gossamer.fetch.address import is_forbidden
-from gossamer.fetch.lines import Ends, Lines, has_news
+from gossamer.fetch.idle_connections import Ends, IdleConnections, has_unread_bytes
 from gossamer.fetch.multi import Multi
+from gossamer.fetch.sockets import open_socket
 from gossamer.fetch.spool import Spool
 from gossamer.settings import FetchSettings
+from gossamer.shortage import no_memory
+
+# libcurl calls us for each chunk of a body, and a chunk of six bytes on the wire can hold one: 27,000 calls in a row,
+# 20 ms. While a transfer is paused libcurl gathers what it has read, and hands it over in one piece afterwards.
+CRUMB_BYTES = 256
+CRUMBS_MAX = 256
 
 
 class Incoming:
     """What one transfer has received so far, and the limits it is held to. libcurl calls the `on_` methods."""
 
-    def __init__(self, limits: FetchSettings, body_bytes_max: int, folder: Path | None, lines: Lines) -> None:
+    def __init__(
+        self, limits: FetchSettings, body_bytes_max: int, folder: Path | None, idle: IdleConnections
+    ) -> None:
         self.head: list[bytes] = []
         self.spool = Spool(folder)
         self.requests = 0
@@ -36,19 +45,22 @@ class Incoming:
         self.unwanted_type = ""  # the answer's media type, where we do not want its body
         self.distrusts = False  # the server's certificate
         self.had_news = False  # on a kept connection, before anything was asked
-        self.no_room: OSError | None = None
+        self.our_fault: OSError | None = None  # our disk, memory, files or ports have no room
 
         self._head_room = limits.header_bytes_max
         self._body_room = body_bytes_max
-        self._lines = lines
+        self._idle = idle
         self._ends: Ends = ()
-        self._line: socket.socket | None = None  # our end of the connection
+        self._connection: socket.socket | None = None  # our end of the connection
         self._opened: list[socket.socket] = []  # libcurl has its own copies
+        self._crumbs = 0
         self._asked: Callable[[], None]
         self._answers: Callable[[], None]
+        self._pauses: Callable[[], None]
 
     def attach(self, curl: pycurl.Curl, multi: Multi, *, allow_private: bool) -> None:
         self._asked, self._answers = partial(multi.asked, curl), partial(multi.answers, curl)
+        self._pauses = partial(multi.pauses, curl)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, partial(self.open_socket, allow_private))
         curl.setopt(pycurl.PREREQFUNCTION, self.on_request)
         curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
@@ -60,15 +72,19 @@ class Incoming:
         if not allow_private and is_forbidden(ip):
             self.refused_address = ip
             return pycurl.SOCKET_BAD
-        opened = socket.socket(address.family, address.socktype, address.protocol)
+        try:
+            opened = open_socket(address.family, address.socktype, address.protocol)
+        except OSError as fault:
+            self.our_fault = fault
+            return pycurl.SOCKET_BAD
         self._opened.append(opened)
         return opened
 
     def on_request(self, *ends: object) -> int:
         """One fetch, one request: libcurl would ask again by itself where a kept connection breaks under it."""
         if not self.requests:
-            self._ends, self._line = ends, self._lines.take(ends)
-            if self._line is not None and has_news(self._line):
+            self._ends, self._connection = ends, self._idle.take(ends)
+            if self._connection is not None and has_unread_bytes(self._connection):
                 self.had_news = True
                 return int(pycurl.PREREQFUNC_ABORT)
         self.requests += 1
@@ -87,31 +103,44 @@ class Incoming:
 
     def on_body(self, chunk: bytes) -> int | None:
         """A body that is too large is cut: what has come is worth more than nothing."""
+        if len(chunk) < CRUMB_BYTES:
+            self._crumbs += 1
+            if self._crumbs > CRUMBS_MAX:
+                self._crumbs = 0
+                self._pauses()
+                return int(pycurl.WRITEFUNC_PAUSE)
         room, self._body_room = self._body_room, self._body_room - len(chunk)
         try:
-            self.keep(chunk[:room] if self._body_room < 0 else chunk)
-        except OSError as full:
-            self.no_room = full
+            self.spool.write(chunk[:room] if self._body_room < 0 else chunk)
+        except OSError as fault:
+            self.our_fault = fault
+            return -1
+        except MemoryError:
+            self.our_fault = no_memory()
             return -1
         if self._body_room < 0:
             self.truncated = "length"
         return -1 if self.truncated else None
 
-    def keep(self, chunk: bytes) -> None:
-        self.spool.write(chunk)
-
-    def end(self) -> None:
-        """Nothing more will come."""
+    @property
+    def is_cut_by_us(self) -> bool:
+        """The callbacks have ended the transfer, and there is a word for why."""
+        return bool(self.truncated or self.headers_are_too_large or self.is_unasked or self.unwanted_type)
 
     def hang_up(self, *, is_kept: bool) -> None:
         """Our ends of what was opened may go, but that of a connection which may be used again is watched."""
         is_kept = is_kept and bool(self._ends)
         for opened in self._opened:
-            if is_kept and self._line is None and opened.fileno() >= 0 and opened.getsockname()[1] == self._ends[3]:
-                self._line = opened
+            if (
+                is_kept
+                and self._connection is None
+                and opened.fileno() >= 0
+                and opened.getsockname()[1] == self._ends[3]
+            ):
+                self._connection = opened
             else:
                 opened.close()
-        if self._line is not None and is_kept:
-            self._lines.put(self._ends, self._line)
-        elif self._line is not None:
-            self._line.close()
+        if self._connection is not None and is_kept:
+            self._idle.put(self._ends, self._connection)
+        elif self._connection is not None:
+            self._connection.close()

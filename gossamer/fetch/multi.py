@@ -7,6 +7,10 @@ one: 62 µs of CPU for a page of 21 KB instead of 100.
 
 Whatever is ready is handled together, and only then is asked which transfers are done.
 
+A fault is a value here and never raised. An exception that a future carries remembers the frames it went through;
+they hold that future and all that the transfer has received, and such a circle is only found when Python looks for
+them: a hundred bodies that were cut held a gigabyte and their files for minutes.
+
 The first byte of an answer has a limit of its own. It is the same for all, so that whoever asked first is the first
 to be given up: one timer for all of them.
 """
@@ -31,7 +35,8 @@ class Multi:
         self._answers_by: dict[pycurl.Curl, float] = {}  # the oldest request first
         self._patience: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[pycurl.Curl, asyncio.Future[None]] = {}
+        self._waiting: dict[pycurl.Curl, asyncio.Future[Exception | None]] = {}
+        self._connections_max = 0  # idle ones included; 0: as many as M_MAXCONNECTS keeps
         self._timer: asyncio.Handle | None = None
         self._events: dict[int, int] = {}  # what each socket is watched for
         self._epoll = select.epoll()
@@ -43,13 +48,20 @@ class Multi:
     def setopt(self, option: int, value: int) -> None:
         self._multi.setopt(option, value)
 
-    async def perform(self, curl: pycurl.Curl) -> None:
-        """Returns when the transfer is done; raises `pycurl.error` where it failed, `TimeoutError` where no answer
-        came in time after `asked`. May be cancelled."""
-        done = self._waiting[curl] = self._loop.create_future()
+    @property
+    def under_way(self) -> int:
+        return len(self._waiting)
+
+    async def perform(self, curl: pycurl.Curl) -> Exception | None:
+        """Returns when the transfer is over: nothing where it is done, `pycurl.error` where it failed, `TimeoutError`
+        where no answer came in time after `asked`. May be cancelled."""
+        done: asyncio.Future[Exception | None] = self._loop.create_future()
+        self._waiting[curl] = done
+        if 0 < self._connections_max < len(self._waiting):
+            self._bound_connections()
         try:
             self._multi.add_handle(curl)
-            await done
+            return await done
         finally:
             self._answers_by.pop(curl, None)
             if self._waiting.pop(curl, None) is not None:
@@ -76,6 +88,18 @@ class Multi:
     def answers(self, curl: pycurl.Curl) -> None:
         """From here on the time for the whole holds."""
         self._answers_by.pop(curl, None)
+
+    def spare(self) -> None:
+        """We are short of files or ports: from now on idle connections make room for new ones."""
+        self._bound_connections()
+
+    def _bound_connections(self) -> None:
+        self._connections_max = max(1, len(self._waiting))
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, self._connections_max)
+
+    def pauses(self, curl: pycurl.Curl) -> None:
+        """Its body is paused, and goes on after whatever else is to be done."""
+        self._loop.call_soon(self._go_on, curl)
 
     # ---- libcurl calls these -----------------------------------------------------------------------------
 
@@ -127,6 +151,15 @@ class Multi:
             if curl in self._waiting:
                 self._end(curl, TimeoutError())
 
+    def _go_on(self, curl: pycurl.Curl) -> None:
+        if curl not in self._waiting:
+            return
+        try:
+            curl.pause(pycurl.PAUSE_CONT)
+        except pycurl.error as fault:
+            if curl in self._waiting:
+                self._end(curl, fault)
+
     def _act(self, actions: Iterable[tuple[int, int]]) -> None:
         try:
             for socket, what in actions:
@@ -144,9 +177,5 @@ class Multi:
     def _end(self, curl: pycurl.Curl, fault: Exception | None = None) -> None:
         done = self._waiting.pop(curl)
         self._multi.remove_handle(curl)
-        if done.done():  # cancelled just now
-            return
-        if fault is None:
-            done.set_result(None)
-        else:
-            done.set_exception(fault)
+        if not done.done():  # else it was cancelled just now
+            done.set_result(fault)

@@ -21,10 +21,11 @@ from collections.abc import Iterable
 
 import aiodns
 import pycares
-from aiodns.error import ARES_EBADNAME, ARES_EBADRESP, ARES_ENODATA, ARES_ENOTFOUND, DNSError
+from aiodns.error import ARES_EBADNAME, ARES_EBADRESP, ARES_ENODATA, ARES_ENOMEM, ARES_ENOTFOUND, DNSError
 
 from gossamer.clock import Clock
 from gossamer.settings import DnsSettings
+from gossamer.shortage import no_memory
 
 FLAGS = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS  # EDNS: room for 1,232 bytes before TCP is needed
 DNS_ONLY = "b"  # c-ares' word for the name servers alone, without /etc/hosts
@@ -57,6 +58,8 @@ class NameServers:
                     break  # and of the other kind there is nothing either: RFC 8020
                 if fault.args[0] == ARES_ENODATA:
                     continue
+                if fault.args[0] == ARES_ENOMEM:
+                    raise no_memory() from fault
                 raise OSError(str(fault.args[-1])) from fault
             if answer[0]:
                 return answer

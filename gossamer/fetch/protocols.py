@@ -1,12 +1,12 @@
-"""Protocols are modules: a table from a URL's scheme to what fetches it.
+"""Protocols: a table from a URL's scheme to what fetches it.
 
 A new one is one file and one line here, or a package of the user's own with an entry point in its metadata:
 
     [project.entry-points."gossamer.protocols"]
     gopher = "my_package:Gopher"
 
-It is called with the `Transfers` and the user agent and has to be an `interfaces.Module`. Which schemes are crawled
-is a setting (`fetch.schemes`); `http` and `https` unless told otherwise.
+It is called with the `Transfers` and the user agent and has to be an `interfaces.SchemeFetcher`. Which schemes are
+crawled is a setting (`fetch.schemes`); `http` and `https` unless told otherwise.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gossamer.config import ConfigError
 from gossamer.fetch.ftp import Ftp
 from gossamer.fetch.http import Http
 from gossamer.fetch.transfer import Transfers
-from gossamer.interfaces import Module
+from gossamer.interfaces import SchemeFetcher
 
-Make = Callable[[Transfers, str], Module]
+Make = Callable[[Transfers, str], SchemeFetcher]
 
 BUILT_IN: dict[str, Make] = {
     "http": Http,
@@ -29,12 +29,12 @@ BUILT_IN: dict[str, Make] = {
 }
 
 
-def protocols(schemes: Iterable[str], transfers: Transfers, user_agent: str) -> dict[str, Module]:
+def protocols(schemes: Iterable[str], transfers: Transfers, user_agent: str) -> dict[str, SchemeFetcher]:
     return {scheme: make(transfers, user_agent) for scheme, make in makers(schemes).items()}
 
 
 def makers(schemes: Iterable[str]) -> dict[str, Make]:
-    """What makes the modules; those of installed packages go before our own."""
+    """What makes the scheme fetchers; those of installed packages go before our own."""
     installed = {point.name: point for point in entry_points(group="gossamer.protocols")}
     found: dict[str, Make] = {}
     for scheme in schemes:
@@ -44,5 +44,5 @@ def makers(schemes: Iterable[str]) -> dict[str, Make]:
             found[scheme] = BUILT_IN[scheme]
         else:
             known = ", ".join(sorted({*BUILT_IN, *installed}))
-            raise ConfigError(f"fetch.schemes: nothing here fetches {scheme}. Known are: {known}")
+            raise ConfigError(f"fetch.schemes: nothing here fetches {scheme}; it knows {known}")
     return found

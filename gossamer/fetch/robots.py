@@ -6,8 +6,8 @@ politeness holds for it as for everything else. What its status means (RFC 9309 
     2xx                      its rules
     3xx                      the next turn asks at the target, five times at most; then as if there were none
     4xx                      there is none: everything is allowed
-    429, 5xx, no answer      unreachable: nothing is allowed; asked again later, and again, then given up;
-                             an older copy stays in force meanwhile
+    429, 5xx, no answer      unreachable: nothing is allowed; asked again later, and again, then after rests that
+                             grow (`frontier.rests_s`); an older copy stays in force meanwhile
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gossamer.settings import RobotsSettings
 
 CACHE_BYTES_MAX = 64 << 20  # of files in memory, with their rules about twice that; a usual file has 1 KB
 ENTRY_BYTES = 1000  # of one that is empty, or missing
+AHEAD_S = 60.0  # what two clocks may differ by
 
 
 class Robots:
@@ -77,9 +78,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """Given up, for as long as the copy lasts: nothing of this origin may be fetched."""
+    """Not to be asked for again for so long: nothing of this origin may be fetched meanwhile."""
 
-    status: int | None
+    copy: RobotsCopy
+    wait_s: float
 
 
 def is_unreachable(status: int | None) -> bool:
@@ -91,12 +93,14 @@ def decide(copy: RobotsCopy | None, origin: str, settings: RobotsSettings, now: 
     ask = Ask(f"{origin}/robots.txt")
     if copy is None:
         return ask
+    if max(copy.fetched_at, copy.tried_at) > now + AHEAD_S:
+        return ask  # noted by a clock that was ahead: it would be good for as long
     if copy.moved_to is not None:
         return Ask(copy.moved_to)
     waits_s = settings.retry_s
     if is_unreachable(copy.status):
-        given_up = copy.tries > len(waits_s) and now - copy.tried_at <= settings.age_s_max
-        return Unreachable(copy.status) if given_up else ask
+        left_s = copy.tried_at + copy.rest_s - now
+        return Unreachable(copy, left_s) if left_s > 0 else ask
     if now - copy.fetched_at <= settings.age_s_max:
         return None
     # Old, and the server did not answer when it was asked for a new one: in force until the next try is due.
@@ -120,9 +124,9 @@ class RobotsCounts(msgspec.Struct):
 class RobotsCache:
     """Copies and their parsed rules, the most recently used in memory, the rest with their hosts on disk."""
 
-    def __init__(self, shelf: Callable[[str], RobotsCopy | None]) -> None:
+    def __init__(self, storage: Callable[[str], RobotsCopy | None]) -> None:
         self.counts = RobotsCounts()
-        self._shelf = shelf
+        self._storage = storage
         self._copies: OrderedDict[str, tuple[RobotsCopy | None, Robots]] = OrderedDict()
         self._size_bytes = 0
 
@@ -130,7 +134,7 @@ class RobotsCache:
         self.counts.asked += 1
         found = self._copies.get(origin)
         if found is None:
-            copy = self._shelf(origin)
+            copy = self._storage(origin)
             return self._keep(origin, copy)
         self.counts.hits += 1
         self._copies.move_to_end(origin)
@@ -138,6 +142,11 @@ class RobotsCache:
 
     def put(self, copy: RobotsCopy) -> Robots:
         return self._keep(copy.origin, copy)[1]
+
+    def forget(self) -> None:
+        """What is on disk was changed."""
+        self._copies.clear()
+        self._size_bytes = 0
 
     def _keep(self, origin: str, copy: RobotsCopy | None) -> tuple[RobotsCopy | None, Robots]:
         found = (copy, rules_of(copy) if copy else ALLOW_ALL)

@@ -20,28 +20,29 @@ IN_MEMORY_BYTES_MAX = 256 * 1024  # most pages are smaller; a page of 100 KB cos
 class Spool:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._chunks: list[bytes] = []
+        self._memory = bytearray()  # and not a list: a chunk of two bytes takes 40 in one
         self._file: BinaryIO | None = None
         self.size_bytes = 0
 
-    def write(self, chunk: bytes) -> None:
+    def write(self, chunk: bytes | memoryview) -> None:
         self.size_bytes += len(chunk)
         if self._file is not None:
             self._file.write(chunk)
             return
-        self._chunks.append(chunk)
+        self._memory += chunk
         if self.size_bytes > IN_MEMORY_BYTES_MAX:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the body
-            self._file.writelines(self._chunks)
-            self._chunks.clear()
+            self._file.write(self._memory)
+            self._memory = bytearray()
 
     def body(self) -> Body:
         """All that was written; nothing more can be."""
         if self._file is None:
-            return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+            body, self._memory = bytes(self._memory), bytearray()
+            return body
         with self._file as file:
             file.flush()
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # it keeps the file, not the descriptor
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # with a descriptor of its own
 
     def close(self) -> None:
         """Nobody wants the body."""

@@ -10,6 +10,7 @@ No exception of the library leaves this file: every fault of the web is a `Reaso
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -19,14 +20,19 @@ import msgspec
 import pycurl
 
 from gossamer.clock import Clock
-from gossamer.fetch.address import is_forbidden, is_literal
+from gossamer.fetch.address import is_forbidden, is_literal, paced_as
 from gossamer.fetch.dns import NameBlocked, NameServersRest
+from gossamer.fetch.idle_connections import LOOKED_AFTER_S, IdleConnections
 from gossamer.fetch.incoming import Incoming
-from gossamer.fetch.lines import Lines
 from gossamer.fetch.multi import Multi
-from gossamer.interfaces import Resolver
+from gossamer.fetch.sockets import fault_of
+from gossamer.fetch.spool import IN_MEMORY_BYTES_MAX
+from gossamer.fetch.unpacking import Unpacking
+from gossamer.interfaces import Pause, Resolver
 from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
 from gossamer.settings import FetchSettings
+from gossamer.shortage import check_memory, lacking, no_memory, postponed
+from gossamer.url.ports import has_bad_port
 from gossamer.url.site import host_of
 
 # libcurl's codes, by what they mean for us; anything else is a broken answer.
@@ -55,10 +61,8 @@ TLS_WORDS = {
 }
 LOW_SPEED = "too slow"  # how libcurl words the low-speed limit; both limits share one code
 
-NO_ROOM_S = 10.0
-
 NotAsked = Refused | Failed | Postponed
-PaceOf = Callable[[str], Awaitable[float]]
+PaceOf = Callable[[str, int], Awaitable[Pause]]  # interfaces.SharedState.pace
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -92,7 +96,7 @@ class Transfers:
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
-        `pace`: how long an address that several hosts share has to be left alone; 0 counts as a request.
+        `pace`: what a request to an address has to wait for, see interfaces.SharedState.
         """
         self.settings = settings
         self.clock = clock
@@ -100,56 +104,84 @@ class Transfers:
         self._allow_private = allow_private
         self._folder = folder
         self._pace = pace
+        self._surplus_bytes = 0  # received, and not charged yet by `pace`
         self._multi = Multi(settings.first_byte_timeout_s)
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight_max)
         self._idle: list[pycurl.Curl] = []
-        self._lines = Lines(clock)
+        self._idle_connections = IdleConnections(clock)
+        self._unpacking = Unpacking(clock, folder)
 
     async def close(self) -> None:
         await self._multi.aclose()
         for curl in self._idle:
             curl.close()
         self._idle.clear()
-        self._lines.forget()
+        self._idle_connections.forget()
 
     async def perform(
         self,
         url: Url,
-        headers: Sequence[str] = (),
+        headers: Sequence[bytes] = (),
         *,
         body_bytes_max: int | None = None,
-        incoming_type: Callable[[FetchSettings, int, Path | None, Lines], Incoming] = Incoming,
+        incoming_type: Callable[[FetchSettings, int, Path | None, IdleConnections], Incoming] = Incoming,
     ) -> Received | NotAsked:
+        if has_bad_port(url):  # a redirect of robots.txt comes here without passing the link filter
+            return Refused(Reason.BAD_PORT, url)
         host = host_of(url)
         address = await self._address(host)
         if not isinstance(address, str):
             return address
-        if self._pace is not None and address != host:  # a host that is its own address has its own delay
-            wait_s = await self._pace(address)
-            if wait_s > 0:
-                return Postponed(wait_s, Reason.IP_PACE)
+        if self._pace is not None:
+            surplus_bytes, self._surplus_bytes = self._surplus_bytes, 0
+            pause = await self._pace(paced_as(address), surplus_bytes)
+            if pause.wait_s > 0:
+                return Postponed(pause.wait_s, pause.reason)
+            self._surplus_bytes -= pause.charged_bytes
+            if pause.hold_s > 0:
+                await self.clock.sleep(pause.hold_s)
+        try:  # at the very last: others may have begun while this one waited
+            if under_way := self._multi.under_way:  # a single request may always try
+                check_memory(under_way * IN_MEMORY_BYTES_MAX)
+        except OSError as short:
+            return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
-        incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+        incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
         received = await self._once(url, headers, address, incoming, verify=True)
         if incoming.had_news:  # nothing was asked yet, and that connection is gone now
-            incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+            incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
             received = await self._once(url, headers, address, incoming, verify=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
-            incoming = incoming_type(self.settings, bytes_max, self._folder, self._lines)
+            incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
             received = await self._once(
                 url, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
             )
         if incoming.refused_address is not None:
             return Refused(Reason.PRIVATE_ADDRESS, incoming.refused_address)
-        if incoming.no_room is not None:
-            return Postponed(NO_ROOM_S, Reason.NO_ROOM)  # our fault, not the server's: again when there is room
+        if incoming.our_fault is not None:
+            self._multi.spare()
+            self._idle_connections.forget(self.clock.now() - LOOKED_AFTER_S)
+            return postponed(incoming.our_fault)
         if not is_literal(host):
             if received.reason in (Reason.CONNECT, Reason.TIMEOUT) and not incoming.requests:
                 self._resolver.failed(host, address)
             else:
                 self._resolver.worked(host)
         return received
+
+    async def unpacked(self, received: Received, codings: str, body_bytes_max: int | None) -> Received | Postponed:
+        """Without its content codings. What did not come to its end is not worth the work."""
+        if received.reason is not None:
+            return msgspec.structs.replace(received, body=b"")
+        bytes_max = body_bytes_max or self.settings.body_bytes_max
+        try:
+            body, truncated = await self._unpacking.unpack(received.body, codings, bytes_max)
+        except OSError as fault:
+            return postponed(fault)
+        except MemoryError:
+            return postponed(no_memory())
+        return msgspec.structs.replace(received, body=body, truncated=received.truncated or truncated)
 
     async def _address(self, host: str) -> str | NotAsked:
         """The address to connect to: our resolver's, also for names, never libcurl's own."""
@@ -164,6 +196,8 @@ class Transfers:
         except NameServersRest as rest:
             return Postponed(rest.wait_s, Reason.DNS)
         except OSError as fault:
+            if lacking(fault):
+                return postponed(fault)
             return Failed(Reason.DNS, detail=str(fault), ended_at=self.clock.now())
         allowed = [address for address in addresses if self._allow_private or not is_forbidden(address)]
         if allowed:
@@ -175,7 +209,7 @@ class Transfers:
     async def _once(
         self,
         url: Url,
-        headers: Sequence[str],
+        headers: Sequence[bytes],
         address: str,
         incoming: Incoming,
         *,
@@ -193,16 +227,18 @@ class Transfers:
         reason, detail = None, ""
         is_spent = True  # cancelled half-way, the handle cannot be used again
         try:
-            await self._multi.perform(curl)
-            is_spent = False
-        except pycurl.error as fault:
-            is_spent = False
-            reason, detail = _meaning(fault, incoming)
+            fault = await self._multi.perform(curl)
+            if isinstance(fault, TimeoutError):
+                reason, detail = Reason.TIMEOUT, f"no answer within {self.settings.first_byte_timeout_s:g} s"
+            else:
+                is_spent = False
+                if isinstance(fault, pycurl.error):
+                    short = fault_of(curl, fault, address, is_cut_by_us=incoming.is_cut_by_us)
+                    incoming.our_fault = incoming.our_fault or short
+                    reason, detail = _meaning(fault, incoming)
         except asyncio.CancelledError:
             incoming.spool.close()
             raise
-        except TimeoutError:
-            reason, detail = Reason.TIMEOUT, f"no answer within {self.settings.first_byte_timeout_s:g} s"
         finally:
             version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
             is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
@@ -210,13 +246,15 @@ class Transfers:
             if is_spent:
                 curl.close()
         try:
-            incoming.end()
             body = incoming.spool.body()
-        except OSError as full:
-            incoming.no_room, body = full, b""
+        except OSError as fault:
+            incoming.our_fault, body = fault, b""
+        except MemoryError:
+            incoming.our_fault, body = no_memory(), b""
         status, ip, latency_s = 0, "", 0.0
         if not is_spent:
             status, ip = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
+            self._surplus_bytes += curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
             latency_s = curl.getinfo(pycurl.STARTTRANSFER_TIME) - curl.getinfo(pycurl.PRETRANSFER_TIME)
             self._idle.append(curl)
         return Received(
@@ -245,10 +283,17 @@ class Transfers:
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP)
         curl.setopt(pycurl.PATH_AS_IS, 1)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, keep_to_ourselves)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)  # coding.py does it
         curl.setopt(pycurl.CAINFO, settings.ca_file or certifi.where())  # libcurl brings none of its own
         return curl
+
+
+def keep_to_ourselves(socket: int, _purpose: int) -> int:
+    """pycurl's copy of a socket would be handed down to processes that we start, and stay open after we hung up."""
+    os.set_inheritable(socket, False)
+    return int(pycurl.SOCKOPT_OK)
 
 
 def _meaning(fault: pycurl.error, incoming: Incoming) -> tuple[Reason | None, str]:

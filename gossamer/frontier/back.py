@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from bisect import insort
-from typing import TYPE_CHECKING
 
+from gossamer.frontier.disk.tables import Entry
+from gossamer.frontier.patterns import HostPatterns
 from gossamer.interfaces import Store
 from gossamer.records import Host
 
-if TYPE_CHECKING:
-    from gossamer.frontier.patterns import HostPatterns
-
-# Entries in memory per active host, about 7 KB: one seek while the host has its place (frontier.host_share), and one
-# entry more, because its rank is wanted when the host gives way. A seek takes as long as reading a hundred entries.
+# Entries in memory per active host, about 7 KB: one seek while the host has its slot (frontier.host_share), and one
+# entry more, because its order is wanted when the host gives way. A seek takes as long as reading a hundred entries.
 HEAD_MAX = 26
 
-BOOKED = b"booked"  # stands for a request that is no lease
-
-Entry = tuple[bytes, bytes]  # key and value in the queue
+# What stands for the URL being asked for, where there is none:
+BOOKED = b"booked"  # a request that is no lease
+IN_HAND = b"in hand"  # its turn has come, and what it is spent on is being decided
 
 
 class Back:
@@ -40,19 +38,23 @@ class Back:
         "out",
         "patterns",
         "served",
+        "slot_at",
         "stored",
     )
 
     def __init__(self, store: Store, key: bytes, host: Host) -> None:
         self.key = key
         self.host = host
-        self.asked: bytes | None = None  # the URL key of the request under way
+        self.asked: bytes | None = None  # the URL key of the request under way; None: the host may get a turn
         self.out = 0  # leases not yet finished; their entries are still on disk
-        self.served = 0  # leases since it got its place
+        self.slot_at = 0.0  # its moment of its site's rate limiter (site_pace.py); 0: it has none
+        self.served = 0  # leases since it got its slot
         self.is_leaving = False  # it has had its share, and others wait
         self.stored = (host.delay_s, host.back_off_s)  # as the disk knows them
         self.patterns: HostPatterns | None = None  # of its URLs, once they are needed
-        self.bookings: list[asyncio.Future[None]] = []  # turns wanted for something else than a page
+        self.bookings: list[
+            asyncio.Future[bool]
+        ] = []  # turns wanted for something else than a page; False: it is blocked
         self._store = store
         self._head: list[Entry] = []
         self._read_to = key
@@ -63,11 +65,17 @@ class Back:
 
     @property
     def has_work(self) -> bool:
-        return self.host.queued > self.out or bool(self.bookings)
+        return (self.host.queued > self.out and not self.host.is_resting) or bool(self.bookings)
+
+    @property
+    def next_turn_at(self) -> float:
+        return max(self.host.next_turn_at, self.slot_at)
 
     @property
     def is_idle(self) -> bool:
-        return self.host.queued == 0 and self.out == 0 and self.asked is None and not self.bookings
+        host = self.host
+        is_quiet = self.out == 0 and self.asked is None and not self.bookings
+        return is_quiet and (host.queued == 0 or host.is_resting)
 
     @property
     def is_slower_than_stored(self) -> bool:
@@ -83,13 +91,21 @@ class Back:
             booking = self.bookings.pop(0)
             if not booking.done():
                 self.asked = BOOKED
-                booking.set_result(None)
+                self.slot_at = 0.0
+                booking.set_result(True)
                 return True
         return False
 
+    def turn_bookings_away(self) -> None:
+        """The operator blocks the host: nobody gets a turn of it."""
+        for booking in self.bookings:
+            if not booking.done():
+                booking.set_result(False)
+        self.bookings.clear()
+
     def next(self) -> Entry | None:
         if not self._head:
-            self._head = self._store.of_host("queue", self._read_to + b"\0", HEAD_MAX)
+            self._head = self._store.first("queue", self.key, HEAD_MAX, self._read_to + b"\0")
             if self._head:
                 self._read_to = self._head[-1][0]
         return self._head.pop(0) if self._head else None

@@ -1,12 +1,12 @@
 """Budgets: how many pages of a host and of its site are enough, by the settings or by what the operator says of it.
 
-A host that nobody asked for has `traps.host_pages` pages for each link from another site: one that eats more may be
-a trap that no look at its pages can tell. Beyond the first of these its pages also have to be worth something to
-others: links from a trap's own kin carry no credit (schedule/importance.py). It gets more when it is found again
-after more links have come.
-
-A host that fails again and again has used up its budget too: what is queued for it is refused. Should one of its URLs
-be found again after that, it gets one more try.
+A host that writes a new text for every address is a trap that no look at its pages can tell. It has two marks: no
+other site cares for it, and it never ends, so that every page of it leads to new ones. A site that ends has ever more
+pages that do not: the products of a shop, the last page of each list. So what is counted of a host that nobody asked
+for is its *leading* pages, those that led to a new page of the same host, and it has `traps.host_pages` of them for
+each link from another site; while the crawl is small, a tenth of the pages that the partition has fetched so far, and
+at least `LEADING_MIN`. Beyond the first of these its pages also have to be worth something to others: links from a
+trap's own kin carry no credit (schedule/importance.py). It gets more when it is found again after more links came.
 
 What is in flight may turn out to be a page or not. So a host whose budget would be used up by what is out is held
 until that is known, and nothing above the budget is ever asked for.
@@ -17,11 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gossamer.frontier.back import Back
+from gossamer.frontier.disk.tables import Site, Totals
 from gossamer.frontier.front import Front
-from gossamer.frontier.tables import Site
-from gossamer.interfaces import Planner
+from gossamer.interfaces import Credit
 from gossamer.records import Host, Reason, Refused
 from gossamer.settings import FrontierSettings
+
+LEADING_MIN = 100  # leading pages that any host may have: a site of 500 pages with 20 links each has about 90
+LEADING_SHARE = 10  # and then the tenth part of all pages so far
 
 
 class Budgets:
@@ -31,14 +34,16 @@ class Budgets:
         limits: FrontierSettings,
         pages_a_link: int,
         is_home: Callable[[str], bool],
-        planner: Planner | None = None,
+        totals: Totals,
+        credit: Credit | None = None,
     ) -> None:
-        """`is_home`: whether a person asked for a host. Others have `pages_a_link` pages a link from another site."""
+        """`is_home`: whether a person asked for a host. Others have `pages_a_link` leading pages for each link."""
+        self._totals = totals
         self._front = front
         self._limits = limits
         self._pages_a_link = pages_a_link
         self._is_home = is_home
-        self._planner = planner
+        self._credit = credit
         self._has_limits = bool(limits.host_pages_max or limits.site_pages_max)
 
     @property
@@ -47,12 +52,10 @@ class Budgets:
 
     def refusal(self, host: Host, site: Callable[[str], Site]) -> Refused | None:
         """Why no more of the host's pages may be asked for."""
-        if host.failures >= self._limits.host_failures_max:
-            return Refused(Reason.HOST_DOWN)
-        if self._is_beyond_its_links(host, host.pages):
+        if self._is_beyond_its_links(host, host.led):
             links = 1 + host.in_links
-            story = f"{host.pages} pages were fetched, and links from other sites to it: {links}"
-            if host.pages < self._pages_a_link * links:
+            story = f"{host.led} of its {host.pages} pages led to new ones, and links from other sites to it: {links}"
+            if host.led < self._leading_max() * links:
                 story += ", which give it next to no importance"
             return Refused(Reason.TRAP_HOST, story)
         if not self._has_any:
@@ -67,22 +70,25 @@ class Budgets:
             return Refused(Reason.SITE_BUDGET)
         return None
 
-    def _is_beyond_its_links(self, host: Host, pages: int) -> bool:
-        """Whether so many pages of a host that nobody asked for are more than the links from other sites allow."""
-        if pages < self._pages_a_link:
+    def _leading_max(self) -> int:
+        """Leading pages for each link from another site."""
+        return min(self._pages_a_link, max(LEADING_MIN, self._totals.pages // LEADING_SHARE))
+
+    def _is_beyond_its_links(self, host: Host, leading: int) -> bool:
+        """Whether nobody asked for the host, and so many leading pages are more than links from other sites allow."""
+        if leading < LEADING_MIN and leading < self._pages_a_link:
             return False
-        allowed = self._pages_a_link * (1 + host.in_links)  # and one that led here when the host was not known yet
-        if pages < allowed and (self._planner is None or self._planner.earns_its_keep(host)):
+        most = self._leading_max()
+        if leading < most:
+            return False
+        allowed = most * (1 + host.in_links)  # and one that led here when the host was not known yet
+        if leading < allowed and (self._credit is None or self._credit.has_earned_its_pages(host)):
             return False
         return not (self._is_home(host.name) or self._front.policies.of(host).trusted)
 
-    def forgive(self, host: Host) -> None:
-        """Nothing is queued for the host any more: what comes next is one more try."""
-        host.failures = min(host.failures, self._limits.host_failures_max - 1)
-
     def is_held(self, back: Back, site: Callable[[str], Site]) -> bool:
         """What is in flight may use up the budget: wait and see."""
-        if back.out and self._is_beyond_its_links(back.host, back.host.pages + back.out):
+        if back.out and self._is_beyond_its_links(back.host, back.host.led + back.out):
             return True
         if not self._has_any:
             return False

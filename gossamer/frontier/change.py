@@ -9,30 +9,34 @@ from __future__ import annotations
 import msgspec
 
 from gossamer.frontier.back import Back
-from gossamer.frontier.front import Front
-from gossamer.frontier.leases import Leases
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.priority import rank
-from gossamer.frontier.seen import Seen
-from gossamer.frontier.steps import Step
-from gossamer.frontier.tables import (
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.seen import Seen
+from gossamer.frontier.disk.tables import (
+    Entry,
     Meta,
     Site,
     encode,
     entry_of,
+    is_position,
     is_short,
-    is_standing,
     key_in,
-    known_in,
+    order_of,
+    position_at,
     queue_key,
     queued,
-    rank_of,
-    standing_at,
+    url_record_in,
 )
-from gossamer.interfaces import Planner, Store
-from gossamer.records import Fetched, Host, Known, Moved, Outcome, Reason, State
+from gossamer.frontier.disk.tail import Tail
+from gossamer.frontier.front import Front
+from gossamer.frontier.leases import Leases
+from gossamer.frontier.rules.priority import order
+from gossamer.frontier.rules.steps import Step
+from gossamer.interfaces import BATCH_MAX, Planner, Store
+from gossamer.records import Fetched, Host, Moved, Outcome, Reason, State, UrlRecord
 from gossamer.settings import FrontierSettings
-from gossamer.url.site import host_of, site_of
+from gossamer.url.site import clock_name, host_of, site_of
+
+WHOLE_FULL = "the crawl holds frontier.queue_max URLs"
 
 
 class Change:
@@ -49,33 +53,35 @@ class Change:
     ) -> None:
         self._store = store
         self._leases = leases
-        self._ledger = Ledger(store)
+        self._reader = PartitionReader(store)
         self._front = front
         self._seen = seen
         self._meta = meta
         self._settings = settings
         self.now = now
         self._planner = planner
-        self._ranks: dict[tuple[int, int, float | None, float | None, float], int] = {}  # all of the same moment
+        self._orders: dict[tuple[int, int, float | None, float | None, float], int] = {}  # all of the same moment
         self._start()
 
     def _start(self) -> None:
         self.batch = self._store.batch()
         self.size = 0  # of the batch, about: what `put_known` and `enqueue` wrote
-        self.known: dict[bytes, Known] = {}
+        self.known: dict[bytes, UrlRecord] = {}
         self.is_dirty = False  # a counter changed, if nothing else did
         self._hosts: dict[bytes, Host] = {}
         self._sites: dict[str, Site] = {}
         self._entries: dict[bytes, bytes] = {}  # of URLs queued in here that were never asked for
         self._offered: dict[bytes, bytes] = {}
         self._renewed: dict[bytes, bytes] = {}
-        self._dropped: set[bytes] = set()
+        self._dropped: set[bytes] = set()  # entries that are deleted here
+        self._added: dict[bytes, list[Entry]] = {}  # to queues that may be full soon
+        self._tails: dict[bytes, Tail] = {}  # of queues that are full
         self._left: list[bytes] = []
         self._met: list[bytes] = []  # URLs that were not known before
 
     # ---- URLs --------------------------------------------------------------------------------------------
 
-    def put_known(self, key: bytes, known: Known) -> None:
+    def put_url_record(self, key: bytes, known: UrlRecord) -> None:
         self.known[key] = known
         self.batch.put("urls", key, encode(known))
         self.size += 2
@@ -85,11 +91,11 @@ class Change:
         self._meta.totals.known += 1
         self._met.append(key)
 
-    def renew(self, key: bytes, known: Known) -> None:
+    def renew(self, key: bytes, known: UrlRecord) -> None:
         """Something else is known of a URL that is queued or waits: it keeps its place."""
         entry = self._entry(key)
         if entry is None:
-            self.put_known(key, known)
+            self.put_url_record(key, known)
             self._leases.renew(key, known)
             return
         value = self._put_queued(entry, key, known)
@@ -100,20 +106,21 @@ class Change:
         elif key[:8] in self._front.active:
             self._renewed[entry] = value
 
-    def refuse(self, key: bytes, known: Known, reason: Reason, detail: str = "") -> None:
+    def refuse(self, key: bytes, known: UrlRecord, reason: Reason, detail: str = "") -> None:
         """Final, with its reason; the URL is not in a queue, or the caller takes it out."""
         totals = self._meta.totals
         totals.refused += 1
         totals.reasons[reason] = totals.reasons.get(reason, 0) + 1
         self._seen.cool(known.url)  # found again, it may have to be looked at again
         if self._planner is not None:
-            known = self._planner.dropped(known, self.host(key, host_of(known.url)) if known.history else None)
-        self.put_known(key, msgspec.structs.replace(known, state=State.REFUSED, reason=reason, detail=detail))
+            host = self.host(key, host_of(known.url)) if known.history else None
+            known = self._planner.dates.forget(self._planner.credit.give_back(known), host)
+        self.put_url_record(key, msgspec.structs.replace(known, state=State.REFUSED, reason=reason, detail=detail))
 
-    def quarantine(self, key: bytes, known: Known) -> None:
+    def quarantine(self, key: bytes, known: UrlRecord) -> None:
         self._meta.totals.quarantined += 1
         self.batch.put("quarantine", key, b"")
-        self.put_known(key, known)
+        self.put_url_record(key, known)
 
     def release(self, key: bytes) -> None:
         self._meta.totals.quarantined -= 1
@@ -121,52 +128,56 @@ class Change:
 
     # ---- queues ------------------------------------------------------------------------------------------
 
-    def enqueue(self, key: bytes, known: Known, host_name: str | None = None) -> None:
+    def enqueue(self, key: bytes, known: UrlRecord, host_name: str | None = None) -> None:
         """Put a URL into its host's queue, with its record: by its priority, behind those of the same."""
         of_host = key[:8]
         # Most links lead to where the one before led: with keys packed in one call, 3 % of adding.
         host = self._hosts.get(of_host) or self.host(of_host, host_name or host_of(known.url))
-        wanted = self._rank(known, host)
+        wanted = self._order(known, host)
         if host.queued >= self._settings.host_queue_max and not self._make_room(of_host, host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return
         self._meta.turn += 1
         entry = queue_key(of_host, wanted, self._meta.turn)
-        value = key
+        value = key  # the rest of the record is in `urls`
         if is_short(known):
             value = self._put_queued(entry, key, known)
             self._entries[key] = entry
         else:
             self.batch.put("queue", entry, key)
-            self.put_known(key, known)
+            self.put_url_record(key, known)
         if known.history is not None:
             self._meta.totals.revisits += 1
+            host.revisits += 1
+        elif host.is_resting:
+            self.count_resting(host, 1)
         if of_host in self._front.active:
             self._offered[entry] = value
         self._meta.totals.queued += 1
         host.queued += 1
-        if not host.front_key or wanted < host.front_rank:
+        if host.queued > self._settings.host_queue_max - BATCH_MAX:
+            self._note_added(of_host, (entry, value))
+        if not host.front_key or wanted < host.front_order:
             self._front.enlist(self.batch, of_host, host, wanted, self._meta.turn)
 
-    def _rank(self, known: Known, host: Host) -> int:
+    def _order(self, known: UrlRecord, host: Host) -> int:
         planner, need = self._planner, 1.0
-        standing = None if planner is None else planner.standing(known)
+        importance = None if planner is None else planner.credit.importance(known)
         if planner is not None and known.history is not None:
-            need = planner.need(known, host, self.now)
-        worth = (known.depth, known.context, known.priority, standing, need)
-        wanted = self._ranks.get(worth)
+            need = planner.dates.chance_outdated(known, host, self.now)
+        worth = (known.depth, known.context, known.priority, importance, need)
+        wanted = self._orders.get(worth)
         if wanted is None:
-            wanted = self._ranks[worth] = rank(worth[0], worth[1], self.now, self._settings, *worth[2:])
+            wanted = self._orders[worth] = order(worth[0], worth[1], self.now, *worth[2:])
         return wanted
 
-    def raise_up(self, key: bytes, known: Known, host_name: str, stored: bytes | None) -> None:
+    def raise_up(self, key: bytes, known: UrlRecord, host_name: str, stored: bytes | None) -> None:
         """Give a queued URL that was never asked for a better place: links have made it worth more.
 
         `stored`: its entry on disk, if it has one."""
         entry = self._entries.get(key, stored)
         assert entry is not None, f"queued, and stands nowhere: {known}"
         self.dequeue(entry, self.host(key, host_name), known)
-        self._dropped.add(entry)
         self._renewed.pop(entry, None)
         back = self._front.active.get(key[:8])
         if back is not None:
@@ -176,44 +187,81 @@ class Change:
     def _entry(self, key: bytes) -> bytes | None:
         """Where a URL stands that was never asked for; None: it was, or is not queued."""
         entry = self._entries.get(key)
-        if entry is None and (stored := self._store.get("urls", key)) is not None and is_standing(stored):
+        if entry is None and (stored := self._store.get("urls", key)) is not None and is_position(stored):
             entry = entry_of(key, stored)
         return entry
 
-    def _put_queued(self, entry: bytes, key: bytes, known: Known) -> bytes:
+    def _put_queued(self, entry: bytes, key: bytes, known: UrlRecord) -> bytes:
         """A URL that was never asked for, with its record; what its queue entry holds."""
         self.known[key] = known
         value = queued(key, known)
         self.batch.put("queue", entry, value)
-        self.batch.put("urls", key, standing_at(entry, known))
+        self.batch.put("urls", key, position_at(entry, known))
         self.size += 2
         return value
 
-    def dequeue(self, entry: bytes, host: Host, known: Known) -> None:
+    def _note_added(self, of_host: bytes, entry: Entry) -> None:
+        if (tail := self._tails.get(of_host)) is not None:
+            tail.add(entry)
+        else:
+            self._added.setdefault(of_host, []).append(entry)
+
+    def dequeue(self, entry: bytes, host: Host, known: UrlRecord) -> None:
         self.batch.delete("queue", entry)
+        self._dropped.add(entry)
         if known.history is not None:
             self._meta.totals.revisits -= 1
+            host.revisits = max(0, host.revisits - 1)
+        elif host.is_resting:
+            self.count_resting(host, -1)
         self._offered.pop(entry, None)
         host.queued -= 1
         self._meta.totals.queued -= 1
 
     def _make_room(self, host_key: bytes, host: Host, wanted: int) -> bool:
-        """The queue is full: drop its last URL if the new one is better."""
-        worst = self._store.last("queue", host_key)
-        if worst is None or worst[0] in self._dropped or worst[0] < queue_key(host_key, wanted, 0):
-            return False
-        entry, key = worst[0], key_in(*worst)
+        """The queue is full: drop its worst URL if the new one is better."""
+        tail = self._tails.get(host_key)
+        if tail is None:
+            tail = self._tails[host_key] = Tail(self._store, host_key, self._added.pop(host_key, ()))
+        while (worst := tail.pop(self._dropped)) is not None:
+            if order_of(worst[0]) <= wanted:
+                tail.put_back(worst)
+                return False
+            if self.drop(worst, host):
+                return True
+        return False
+
+    def drop(self, entry: Entry, host: Host, detail: str = "") -> bool:
+        """Refuse a queued URL because there is not room for all. Not one that is being fetched, or was before."""
+        key = key_in(*entry)
         if key in self._leases:
             return False
-        known = self.known.get(key) or known_in(worst[1]) or self._ledger.known(key)
+        known = self.known.get(key) or url_record_in(entry[1]) or self._reader.known(key)
         assert known is not None, f"queued but unknown: {key.hex()}"
-        self.dequeue(entry, host, known)
-        self.refuse(key, known, Reason.QUEUE_FULL)
-        self._dropped.add(entry)
-        back = self._front.active.get(host_key)
+        if known.history is not None:
+            return False
+        self.dequeue(entry[0], host, known)
+        self._entries.pop(key, None)
+        self._renewed.pop(entry[0], None)
+        self.refuse(key, known, Reason.QUEUE_FULL, detail)
+        back = self._front.active.get(key[:8])
         if back is not None:
-            back.withdraw(entry)
+            back.withdraw(entry[0])
         return True
+
+    def shed(self, most: int, *, sync: bool) -> None:
+        """Drop the worst URLs of the hosts at the lowest level while more is queued than the partition may hold."""
+        totals, before = self._meta.totals, None
+        while totals.queued > most and (waiting := self._store.last("front", b"", before)) is not None:
+            before, of_host = waiting
+            host = self._front.host(of_host)
+            assert host is not None, f"a host with work and no record: {of_host.hex()}"
+            tail = Tail(self._store, of_host, ())
+            while totals.queued > most and (worst := tail.pop(self._dropped)) is not None:
+                self.drop(worst, self.host(of_host, host.name), WHOLE_FULL)
+                if self.size >= BATCH_MAX:
+                    self.write(sync=sync)
+        self.write(sync=sync)
 
     # ---- hosts and sites ---------------------------------------------------------------------------------
 
@@ -224,7 +272,7 @@ class Change:
         if host is None:
             host = self._front.host(key)
             if host is None:
-                host = Host(name=name, site=site_of(name))
+                host = Host(name=clock_name(name), site=site_of(name))
             if not host.is_counted:
                 host.is_counted = True
                 self._meta.totals.hosts += 1
@@ -234,11 +282,11 @@ class Change:
     def site(self, name: str) -> Site:
         site = self._sites.get(name)
         if site is None:
-            site = self._sites[name] = self._ledger.site(name)
+            site = self._sites[name] = self._reader.site(name)
         return site
 
     def rest(self, back: Back) -> None:
-        """The host leaves its place to others until its moment comes."""
+        """The host leaves its slot to others until its moment comes."""
         self._front.strike(self.batch, back.host)
         self._leave(back)
 
@@ -248,7 +296,7 @@ class Change:
         assert head is not None, f"nothing queued: {back}"  # all of it is on disk by now, and none in flight
         self._front.strike(self.batch, back.host)
         self._meta.turn += 1
-        self._front.enlist(self.batch, back.key, back.host, rank_of(head[0]), self._meta.turn)
+        self._front.enlist(self.batch, back.key, back.host, order_of(head[0]), self._meta.turn)
         self._front.is_contended = True  # it waits itself now
         self._leave(back)
 
@@ -258,10 +306,26 @@ class Change:
 
     # ---- counters ----------------------------------------------------------------------------------------
 
+    def count_resting(self, host: Host, urls: int) -> None:
+        """So many more of the host's URLs wait for an outage to end, or fewer (due.py)."""
+        totals, before = self._meta.totals, host.resting
+        host.resting = max(0, before + urls)
+        totals.resting += host.resting - before
+        if (before > 0) == (host.resting > 0):
+            return
+        if before == 0:
+            host.rest_cause = host.last_error
+        hosts = totals.resting_hosts
+        count = hosts.get(host.rest_cause, 0) + (1 if before == 0 else -1)
+        hosts[host.rest_cause] = count
+        if count <= 0:
+            del hosts[host.rest_cause]
+
     def count(self, host: Host, step: Step, outcome: Outcome, *, is_first: bool) -> None:
         totals = self._meta.totals
         match outcome.result:
-            case Fetched(body=body):
+            case Fetched(exchange=exchange, body=body):
+                host.crawled_at = exchange.started_at
                 if is_first:
                     totals.pages += 1
                     host.pages += 1
@@ -273,10 +337,14 @@ class Change:
                 host.body_bytes += len(body)
                 if not outcome.verdict.is_original:
                     totals.duplicates += is_first
+                if outcome.verdict.is_reference:
                     totals.bytes_saved += len(body)
             case Moved():
                 totals.moved += 1
-        if step.reason is None:
+        if step.reason is None or (step.rests and outcome.result.ended_at is None):
+            return  # nothing was asked, and nothing is given up
+        if step.reason is Reason.UNREADABLE:  # no fault of its host, and at further visits no further page
+            totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + is_first
             return
         host.errors += 1
         host.last_error = step.reason
@@ -296,6 +364,7 @@ class Change:
             self.batch.put("hosts", key, encode(host))
         for name, site in self._sites.items():
             self.batch.put("sites", name.encode(), encode(site))
+        self._meta.written_at = self.now
         self.batch.put("meta", b"meta", encode(self._meta))
         if self._planner is not None and (plans := self._planner.changes()) is not None:
             self.batch.put("meta", b"plans", plans)

@@ -1,10 +1,10 @@
-"""The front: hosts that have work, by what they are worth. Some are being crawled now, the others wait for a place.
+"""The front: hosts that have work, by what they are worth. Some are being crawled now, the others wait for a slot.
 
 A host with something queued stands in the `front` table at its level (priority.py), behind those that were before.
 At most `active_hosts_max` hosts are active: their back queue has its head in memory, and they take turns by the
-moment at which each may be asked again. A free place is drawn for: each level is drawn half as often as the one above
-it, and one draw in ten goes to the lowest that has anything, so that nothing starves. A host that has had its share
-while others wait goes to the end of its level; one that has to rest for long waits on disk until its moment.
+moment at which each may be asked again (turns.py). A free slot is drawn for by level (levels.py). A host that has
+had its share while others wait goes to the end of its level; one that has to rest for long waits on disk until its
+moment.
 
 Each level is read from a remembered position on, and the hosts before it are active. After a restart reading starts
 again, so those that were being crawled come first.
@@ -13,46 +13,53 @@ again, so those that were being crawled come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
 from random import Random
 
-from gossamer.frontier.back import Back, Entry
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.policy import Policies
-from gossamer.frontier.politeness import Turns
-from gossamer.frontier.priority import authority, level
-from gossamer.frontier.tables import front_key, level_name, level_of
+from gossamer.frontier.back import IN_HAND, Back
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.tables import Entry, front_key, level_name, level_of, order_of
+from gossamer.frontier.rules.policy import Policies
+from gossamer.frontier.rules.priority import authority, level, score_at, with_start
+from gossamer.frontier.turns import Turns
 from gossamer.interfaces import Batch, Store
+from gossamer.levels import drawing
 from gossamer.records import Host
 from gossamer.settings import FrontierSettings
-from gossamer.url.site import site_of
+from gossamer.url.site import clock_name, site_of
 
-LOWEST_SHARE = 0.1  # of the draws
+REST_S = 60.0  # a host that has to wait longer leaves its slot, if others want it
 HOSTS_REMEMBERED = 1000  # of a partition, about 1 MB: links lead to a few hosts again and again
 
 
 class Front:
     def __init__(
-        self, store: Store, ledger: Ledger, settings: FrontierSettings, chance: Random, levels: dict[int, int]
+        self,
+        store: Store,
+        reader: PartitionReader,
+        settings: FrontierSettings,
+        chance: Random,
+        levels: dict[int, int],
     ) -> None:
         """`levels`: how many hosts stand at each; kept up here, and written with every batch."""
         self.active: dict[bytes, Back] = {}
-        self.turns = Turns()
-        self.obey(Policies())
+        self.turns = Turns(chance)
+        self.apply_policies(Policies())
         self.authority: Callable[[Host], float] = authority
         self._store = store
-        self._ledger = ledger
+        self._reader = reader
         self._settings = settings
         self._chance = chance
         self._levels_held = levels
         self._read_to: dict[bytes, bytes] = {}  # level -> last key read
-        self.with_bookings: dict[bytes, None] = {}
         self._leaving: dict[bytes, None] = {}  # in order, so that a run can be repeated from its seed
-        self.is_contended = True  # hosts may be waiting for a place
+        self.is_contended = True  # hosts may be waiting for a slot
+        self._has_newcomers = False  # since the last look nobody waited, and now somebody does
+        self.set_forward_at = 0.0  # the clock, by seconds that never passed
+        self._not_before = 0.0  # for hosts that get a slot now
         self._lately: dict[bytes, Host] = {}  # hosts that were met, in two generations
         self._earlier: dict[bytes, Host] = {}
 
-    def obey(self, policies: Policies) -> None:
+    def apply_policies(self, policies: Policies) -> None:
         self.policies = policies
         self.has_policies = bool(policies)  # most crawls have none, and this is asked at every turn
 
@@ -62,7 +69,7 @@ class Front:
         if back is not None:
             return back.host
         host = self._lately.get(key)
-        if host is None and (host := self._earlier.get(key) or self._ledger.host(key)) is not None:
+        if host is None and (host := self._earlier.get(key) or self._reader.host(key)) is not None:
             self._lately[key] = host
             if len(self._lately) > HOSTS_REMEMBERED // 2:
                 self._lately, self._earlier = {}, self._lately
@@ -70,25 +77,34 @@ class Front:
 
     # ---- on disk: who has work ---------------------------------------------------------------------------
 
-    def enlist(self, batch: Batch, key: bytes, host: Host, best_rank: int, turn: int) -> None:
-        """The host has work: give it its place, or a better one than it has."""
-        if host.front_key and (best_rank >= host.front_rank or key in self.active):
+    def enlist(self, batch: Batch, key: bytes, host: Host, best_order: int, turn: int) -> None:
+        """The host has work: list it at its level, or at a better one than it has."""
+        if host.is_resting:
+            return  # it is listed again when its rest is over
+        if host.front_key and (best_order >= host.front_order or key in self.active):
             return
-        fixed = self.policies.of(host).priority
-        worth = self.authority(host) if fixed is None else fixed
-        wanted = front_key(level(host, best_rank, self._settings, worth), turn)
+        wanted = front_key(level(host, best_order, self.worth(host)), turn)
         if host.front_key:
             if wanted[:2] >= host.front_key[:2]:
                 return
             self.strike(batch, host)
-        host.front_key, host.front_rank = wanted, best_rank
+        host.front_key, host.front_order = wanted, best_order
         batch.put("front", wanted, key)
         self._count(wanted, 1)
-        if key not in self.active:
-            self.is_contended = True
+        if key not in self.active and not self.is_contended:
+            self.is_contended = self._has_newcomers = True
+
+    def worth(self, host: Host) -> float:
+        """Its authority, in [0, 1]: what an operator says, else what links say."""
+        fixed = self.policies.of(host).priority if self.has_policies else None
+        return with_start(self.authority(host), self._settings) if fixed is None else fixed
+
+    def score(self, entry: bytes, host: Host, now: float) -> int:
+        """The priority of a URL whose turn has come, in thousandths; `entry`: where it stood in its queue."""
+        return round(1000 * score_at(order_of(entry), self.worth(host), now))
 
     def strike(self, batch: Batch, host: Host) -> None:
-        """The host is not waiting for a place any more."""
+        """The host is not waiting for a slot any more."""
         if host.front_key:
             batch.delete("front", host.front_key)
             self._count(host.front_key, -1)
@@ -103,19 +119,21 @@ class Front:
     # ---- in memory: who is being crawled now -------------------------------------------------------------
 
     def activate(self, tired_after: float) -> bool:
-        """Draw hosts for the places that are free; whether any of them has to rest so long that it must go again."""
+        """Draw hosts for the slots that are free; whether any of them has to rest so long that it must go again."""
         free = self._settings.active_hosts_max - len(self.active)
+        if free <= 0 and self._has_newcomers:
+            return self._send_tired_away(tired_after)
         if free <= 0 or not self.is_contended:
             return False
         tired = []
-        waiting = {name: self._waiting(name) for name in map(level_name, sorted(self._levels_held))}
-        draw = self._draw_among(list(waiting))
+        waiting = {level: self._waiting(level_name(level)) for level in sorted(self._levels_held)}
+        draw = drawing(list(waiting), self._chance)
         while free and waiting:
-            name = draw()
-            key = next(waiting[name], None)
+            level = draw()
+            key = next(waiting[level], None)
             if key is None:
-                del waiting[name]
-                draw = self._draw_among(list(waiting))
+                del waiting[level]
+                draw = drawing(list(waiting), self._chance)
                 continue
             host = self.host(key)
             assert host is not None, f"a host with work and no record: {key.hex()}"
@@ -131,6 +149,14 @@ class Front:
             self.send_away(back)
         return self.is_contended and bool(tired)
 
+    def _send_tired_away(self, tired_after: float) -> bool:
+        """Hosts that have to rest for long kept their slots while nobody wanted one; whether any must go now."""
+        self._has_newcomers = False
+        tired = [back for back in self.active.values() if back.asked is None and back.host.ready_at > tired_after]
+        for back in tired:
+            self.send_away(back)
+        return bool(tired)
+
     def _waiting(self, name: bytes) -> Iterator[bytes]:
         """The hosts at a level that are not active, oldest first."""
         read_to = self._read_to.get(name, b"")
@@ -140,26 +166,37 @@ class Front:
             yield key
             self._read_to[name] = turn  # only when the next is asked for: the last one seen may stay where it is
 
-    def _draw_among(self, levels: list[bytes]) -> Callable[[], bytes]:
-        """What draws one of these levels, the best of which is the first."""
-        best = level_of(levels[0]) if levels else 0
-        weights = list(accumulate(0.5 ** min(60, level_of(name) - best) for name in levels))
-
-        def draw() -> bytes:
-            if len(levels) == 1 or self._chance.random() < LOWEST_SHARE:
-                return levels[-1]
-            return self._chance.choices(levels, cum_weights=weights)[0]
-
-        return draw
-
     def enter(self, key: bytes, host: Host) -> Back:
+        host.ready_at = max(host.ready_at, self._not_before)
         back = self.active[key] = Back(self._store, key, host)
         return back
 
     def arm(self, back: Back) -> None:
         """Let the host take its turn when its moment comes, if it has work and is not being asked."""
-        if back.asked is None and (back.bookings or (back.host.queued > back.out and not back.is_leaving)):
-            self.turns.put(back.key, back.host.ready_at)
+        if back.asked is None and back.has_work and (back.bookings or not back.is_leaving):
+            self._put(back, back.next_turn_at)
+
+    def _put(self, back: Back, moment: float) -> None:
+        front_key = back.host.front_key
+        self.turns.put(back.key, moment, level_of(front_key) if front_key else 0)
+
+    def pick(self, now: float) -> Back | None:
+        """A host whose turn has come. Nobody gives it another one before what this one is spent on is decided:
+        else a batch written meanwhile would have it asked twice at once."""
+        key = self.turns.pop(now)
+        if key is None:
+            return None
+        back = self.active[key]
+        back.asked = IN_HAND
+        return back
+
+    def put_down(self, back: Back, again_at: float | None = None) -> None:
+        """The host that was picked is not asked after all; `again_at`: when it is looked at again."""
+        back.asked = None
+        if again_at is not None:
+            self._put(back, again_at)
+        elif back.is_idle:
+            self.leave(back.key)
 
     def serve(self, back: Back) -> None:
         """A lease was given: the host's share is used up one day."""
@@ -168,28 +205,20 @@ class Front:
             self.send_away(back)
 
     def send_away(self, back: Back) -> None:
-        """The host leaves when nothing of it is in flight any more, if others wait for its place."""
+        """The host leaves when nothing of it is in flight any more, if others wait for its slot."""
         if self.is_contended:
             back.is_leaving = True
             self._leaving[back.key] = None
             self.turns.remove(back.key)
 
     def _keep_all(self) -> None:
-        """Nobody waits for a place any more: those that were to leave stay."""
+        """Nobody waits for a slot any more: those that were to leave stay."""
         for key in self._leaving:
             back = self.active.get(key)
             if back is not None:
                 back.is_leaving = False
                 self.arm(back)
         self._leaving.clear()
-
-    def booked(self) -> list[Back]:
-        """Hosts of which somebody wants a turn, and that are not being asked."""
-        for key in list(self.with_bookings):
-            back = self.active.get(key)
-            if back is None or not back.bookings:
-                del self.with_bookings[key]
-        return [back for key in self.with_bookings if (back := self.active[key]).asked is None]
 
     def ready_to_leave(self) -> Iterator[Back]:
         for key in list(self._leaving):
@@ -204,13 +233,13 @@ class Front:
         """The back queue of a host that may have no work of its own."""
         back = self.active.get(key)
         if back is None:
-            back = self.enter(key, self.host(key) or Host(name=name, site=site_of(name)))
+            back = self.enter(key, self.host(key) or Host(name=clock_name(name), site=site_of(name)))
             if len(self.active) > self._settings.active_hosts_max:
                 self.send_away(back)  # it came for one turn only
         return back
 
     def follow(self, hosts: Iterable[bytes], offered: Iterable[Entry]) -> None:
-        """Memory follows the disk: new entries reach the active hosts, idle hosts give up their place."""
+        """Memory follows the disk: new entries reach the active hosts, idle hosts give up their slot."""
         for entry in offered:
             back = self.active.get(entry[0][:8])
             if back is not None:
@@ -226,10 +255,15 @@ class Front:
                 elif key not in self.turns:
                     self.arm(back)
 
-    def leave_if_idle(self, key: bytes) -> None:
-        back = self.active.get(key)
-        if back is not None and back.is_idle:
-            self.leave(key)
+    def put_off(self, by_s: float, now: float) -> None:
+        """The clock was set forward to `now`: whoever was not to be asked yet is not to be asked for as long."""
+        self.set_forward_at = now
+        self._not_before = now + REST_S  # those that wait for a slot have to wait no longer than that
+        for back in self.active.values():
+            if back.host.ready_at > now - by_s:
+                back.host.ready_at += by_s
+                if back.key in self.turns:
+                    self.arm(back)
 
     def leave(self, key: bytes) -> None:
         self.turns.remove(key)

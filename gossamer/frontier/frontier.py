@@ -12,129 +12,91 @@ atomic batch, so that a crash at any moment leaves every accepted URL in exactly
 `answered` stands between lease and finish: the answer has ended, so the host's clock starts and the host may be
 asked again after its delay, while the page still waits to be stored.
 
-Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. What is
-where: front.py which host gets a place, back.py its URLs, politeness.py when, priority.py how much a URL is worth,
-leases.py what is out, due.py what waits, again.py what is visited again, budgets.py and patterns.py how many pages
-are enough, seen.py what is known, steps.py what an outcome means, change.py how it gets to the disk.
+Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. The class
+has the verbs; every decision is one of its parts' (parts.py puts them together): intake.py what becomes of a link,
+front.py and choice.py which host gets a slot and what its turn is spent on, back.py its URLs, leases.py what is out,
+outcomes.py and steps.py what came of it, due.py what waits, revisits.py what is visited again, change.py how it gets
+to the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
 
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.frontier.again import Again
-from gossamer.frontier.back import Back, Entry
-from gossamer.frontier.budgets import Budgets
-from gossamer.frontier.change import Change
-from gossamer.frontier.due import Due
-from gossamer.frontier.front import Front
-from gossamer.frontier.intake import Intake
-from gossamer.frontier.leases import Held, Leases, link_to
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.patterns import Patterns
-from gossamer.frontier.policy import NONE, Policies
-from gossamer.frontier.politeness import ended_at, start_delay
-from gossamer.frontier.recorder import Recorder
+from gossamer.frontier.clock_jumps import put_off
+from gossamer.frontier.disk.seen import Seen
+from gossamer.frontier.disk.tables import Totals, host_key, url_key
+from gossamer.frontier.leases import Ignored, expire
+from gossamer.frontier.parts import Parts
 from gossamer.frontier.recovery import recover
-from gossamer.frontier.seen import Seen
-from gossamer.frontier.steps import after, next_step
-from gossamer.frontier.store import BATCH_MAX
-from gossamer.frontier.tables import (
-    URL_KEY_BYTES,
-    Totals,
-    booking_key,
-    encode,
-    host_key,
-    key_in,
-    known_in,
-    url_key,
-)
-from gossamer.interfaces import Filter, Planner, Store
+from gossamer.frontier.retry import Cursor, release_url
+from gossamer.frontier.rules.policy import Policies
+from gossamer.interfaces import Filter, LaterOwner, Planner, Store
 from gossamer.records import (
+    Answer,
     Claim,
-    Fetched,
     Host,
-    Known,
     Lease,
     Link,
     Outcome,
     Place,
-    Postponed,
     Reason,
-    Refused,
     Result,
     RobotsCopy,
-    RobotsRead,
     State,
     Url,
+    UrlRecord,
 )
 from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSettings
 
-ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
-REST_S = 60.0  # a host that has to wait longer leaves its place, if others want it
-OF_NEW_PAGES = frozenset({Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.TRAP_HOST})  # not of a page that we have
-PUT_BACK = (RobotsRead, Postponed)  # results that leave their URL where it stood
-PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
-
 
 class Frontier:
-    def __init__(
-        self,
+    """To be opened (`Frontier.open`), because what the last owner left in flight has to be given back first."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    @classmethod
+    def open(
+        cls,
         store: Store,
+        folder: Path,
         clock: Clock,
-        door: Filter,
+        link_filter: Filter,
         limits: FrontierSettings,
         politeness: PolitenessSettings,
         traps: TrapsSettings | None = None,
         is_home: Callable[[str], bool] = lambda host: True,
         planner: Planner | None = None,
         revisit_share: float = 0.0,
-    ) -> None:
-        """`is_home`: whether a person asked for a host; where nothing is said, for all of them.
+    ) -> Self:
+        """The frontier of a store, whatever happened to whoever had it open last.
 
-        Without a `planner` pages are worth the same, and none is visited again."""
-        traps = traps or TrapsSettings()
-        self._store = store
-        self._clock = clock
-        self._limits = limits
-        self._politeness = politeness
-        self._ledger = Ledger(store)
-        self._meta = self._ledger.meta()
-        if self._meta.levels is None:
-            self._meta.levels = self._ledger.levels()
-        self._front = Front(store, self._ledger, limits, clock.random, self._meta.levels)
-        self._planner = planner
-        if planner is not None:
-            if (plans := self._ledger.plans()) is not None:
-                planner.load(plans)
-            self._front.authority = planner.authority
-        self._budgets = Budgets(self._front, limits, traps.host_pages, is_home, planner)
-        self._patterns = Patterns(store, traps, self._front.active)
-        self._leases = Leases()
-        self._seen = Seen(store, limits, store.folder / "seen.bloom", self._meta.totals.known)
-        self._again = Again(store, self._ledger, self._meta, revisit_share)
-        self._intake = Intake(
-            door,
-            self._seen,
-            self._ledger,
-            self._leases,
-            self._front,
-            self._patterns,
-            self._meta.totals,
-            self._again,
+        `folder`: for the two files beside the store. `is_home`: whether a person asked for a host; where nothing is
+        said, for all of them. Without a `planner` pages are worth the same, and none is visited again."""
+        parts = Parts.open(
+            store,
+            folder,
+            clock,
+            link_filter,
+            limits,
+            politeness,
+            traps or TrapsSettings(),
+            is_home,
             planner,
+            revisit_share,
         )
-        self._recorder = Recorder(store.folder / "processing")
-        self._due = Due(store, self._ledger, self._front, self._meta)
-        change = self._change()
-        recover(store, self._ledger, change, self._recorder.found(), limits.kills_max, politeness.delay_s)
+        change, culprit = parts.change(), parts.recorder.found()
+        recover(store, parts.reader, parts.meta, change, culprit, limits.kills_max, politeness.delay_s)
         change.write(sync=True)
-        self._recorder.leave()
+        parts.recorder.leave()
+        return cls(parts)
 
     def __repr__(self) -> str:
         totals = self.totals
@@ -142,23 +104,35 @@ class Frontier:
 
     def close(self) -> None:
         """A clean end: what costs time to make again is saved. The store is not ours to close."""
-        self._seen.save(self.totals.known)
-        self._recorder.close()
+        self._parts.seen.save(self.totals.known)
+        self._parts.recorder.close()
 
     # ---- what a person or the loop may ask ---------------------------------------------------------------
 
     @property
     def totals(self) -> Totals:
-        return self._meta.totals
+        return self._parts.meta.totals
 
     @property
     def archive_end(self) -> Place | None:
-        return self._meta.archive_end
+        return self._parts.meta.archive_end
+
+    @property
+    def log_position(self) -> int:
+        """How far the link log was read."""
+        return self._parts.meta.log_position
+
+    def begin(self, epoch: int) -> None:
+        """Somebody owns this partition from now on: durable before anything is written elsewhere."""
+        if epoch < self._parts.meta.epoch:
+            raise LaterOwner(f"it was owned in epoch {self._parts.meta.epoch}, and this is {epoch}")
+        self._parts.meta.epoch = epoch
+        self.save_plans()
 
     @property
     def claims(self) -> list[Claim]:
         """Content that may not have reached the fingerprints before a crash; to be settled again at the start."""
-        return self._meta.claims
+        return self._parts.meta.claims
 
     @property
     def pages(self) -> int:
@@ -166,328 +140,156 @@ class Frontier:
 
     @property
     def active_hosts(self) -> int:
-        return len(self._front.active)
+        return len(self._parts.front.active)
+
+    def active_sites(self) -> int:
+        return len({back.host.site for back in self._parts.front.active.values()})
 
     @property
     def levels(self) -> dict[int, int]:
         """How many hosts with work stand at each level of the front."""
-        return self._meta.levels or {}
+        return self._parts.meta.levels or {}
 
     @property
     def in_flight(self) -> int:
-        return len(self._leases)
+        return len(self._parts.leases)
 
     @property
     def seen(self) -> Seen:
-        return self._seen
+        return self._parts.seen
+
+    @property
+    def moved_back_s(self) -> float:
+        """By how many seconds the clock of the last run was ahead of this one: all that it noted is moved back."""
+        return self._parts.moved_back_s
 
     @property
     def is_empty(self) -> bool:
-        """Nothing that was never fetched is queued, in flight or waiting: only a new link can bring some."""
-        return self.totals.queued == self.totals.revisits and self.totals.waiting == 0
-
-    def save_plans(self) -> None:
-        """What the planner decided with other partitions is durable before they hear of it."""
-        change = self._change()
-        change.is_dirty = True
-        change.write(sync=True)
+        """Nothing can be done about URLs that were never fetched: there are none, or their outage goes on."""
+        if self.totals.open or not self._parts.trusted.is_done:
+            return False
+        due_at = self._parts.due.next_at
+        return not self.totals.resting or due_at is None or due_at > self._parts.clock.now()
 
     def overdue(self) -> int:
         """Pages that should have been visited again by now."""
-        return self._again.overdue(self._clock.now())
+        return self._parts.revisits.overdue(self._parts.clock.now())
 
     def next_at(self, *, only_booked: bool = False) -> float | None:
         """When there may be something to lease; None: not before something is added or answered."""
+        parts = self._parts
         if only_booked:
-            return min((back.host.ready_at for back in self._front.booked()), default=None)
-        moments = (self._front.turns.next_at(), self._due.next_at, self._again.next_at, self._leases.next_expiry())
+            return parts.bookings.next_at()
+        if not parts.trusted.is_done:
+            return parts.clock.now()
+        moments = (parts.front.turns.next_at(), parts.due.next_at, parts.revisits.next_at, parts.leases.next_expiry())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def state(self, url: Url) -> Known | None:
-        known = self._ledger.known(key := url_key(url))
-        if known is not None and key in self._leases:
+    def state(self, url: Url) -> UrlRecord | None:
+        known = self._parts.reader.known(key := url_key(url))
+        if known is not None and key in self._parts.leases:
             return msgspec.structs.replace(known, state=State.IN_FLIGHT)
         return known
 
     def host(self, name: str) -> Host | None:
-        return self._front.host(host_key(name))
+        return self._parts.front.host(host_key(name))
 
     def robots(self, origin: str) -> RobotsCopy | None:
-        return self._ledger.robots(origin)
+        return self._parts.reader.robots(origin)
 
-    def obey(self, policies: Policies) -> None:
+    # ---- what a person or the loop says ------------------------------------------------------------------
+
+    def apply_policies(self, policies: Policies) -> None:
         """What the operator says holds from each host's next turn on."""
-        self._front.obey(policies)
+        self._parts.front.apply_policies(policies)
+        self._parts.site_pace.apply_policies()
+        self._parts.trusted.apply_policies(policies)
 
-    def _change(self) -> Change:
-        now = self._clock.now()
-        return Change(
-            self._store, self._front, self._seen, self._leases, self._meta, self._limits, now, self._planner
-        )
+    def put_off(self, by_s: float) -> None:
+        """The clock was set forward, by seconds that never passed: no host is asked the sooner for it."""
+        parts = self._parts
+        put_off(parts.store, parts.front, parts.leases, by_s, parts.clock.now())
+
+    def save_plans(self) -> None:
+        """What the planner decided with other partitions is durable before they hear of it."""
+        change = self._parts.change()
+        change.is_dirty = True
+        change.write(sync=True)
 
     # ---- add ---------------------------------------------------------------------------------------------
 
-    def add(self, links: Iterable[Link], *, sync: bool = True) -> int:
-        """Let links in by the door; those seen before change nothing. Returns how many URLs are new."""
-        new = 0
-        change = self._change()
-        rest = iter(links)
-        while some := list(islice(rest, ADD_AT_ONCE)):
-            new += self._intake.admit(change, some)
-            change.write(sync=sync)
-        return new
+    def add(self, links: Iterable[Link], *, sync: bool = True, position: int | None = None) -> int:
+        """Let links in through the link filter; those seen before change nothing. Returns how many URLs are new.
+
+        `position`: of the link log, behind them; kept in the same batch as the last of them."""
+        return self._parts.intake.add(self._parts.change(), links, position, sync=sync)
 
     # ---- lease -------------------------------------------------------------------------------------------
 
-    def lease(self, most: int) -> list[Lease]:
-        """Up to `most` URLs of hosts that may be asked now, one a host. Durable before it returns."""
-        now = self._clock.now()
-        change = self._change()
-        self._seen.remake_some()
-        self._expire(now)
-        self._due.wake(change)
-        self._again.wake(change)
-        self._fill_places(change)
-        for back in self._front.booked():
-            if back.host.ready_at <= now and not self._front.policies.of(back.host).paused:
-                self._admit_booking(change, back)
-        picked: list[tuple[Back, Entry]] = []
-        while len(picked) < most and (key := self._front.turns.pop(now)) is not None:
-            back = self._front.active[key]
-            if self._is_held(change, back):
-                self._front.turns.put(key, now + PAUSE_S)
-            elif back.bookings and self._admit_booking(change, back):
-                pass
-            elif back.is_leaving:
-                self._front.leave_if_idle(key)
-            elif (entry := self._next_entry(change, back)) is not None:
-                back.asked = key_in(*entry)
-                back.out += 1
-                self._front.serve(back)
-                picked.append((back, entry))
-            else:
-                self._front.leave_if_idle(key)
-        leases = self._hand_out(change, picked, now)
+    def ready(self) -> Mapping[int, int]:
+        """Wake what is due and give away the turns that were booked; how many hosts may be asked now, by level."""
+        parts = self._parts
+        change = parts.change()
+        parts.seen.remake_some()
+        parts.trusted.bring_back(change)
+        expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now)
+        parts.due.wake(change)
+        parts.revisits.wake(change)
+        parts.choice.fill_slots(change)
+        parts.bookings.give_turns(change)
+        change.write(sync=False)
+        return parts.front.turns.ready(change.now)
+
+    def lease(self, most: int, *, is_prepared: bool = False) -> list[Lease]:
+        """Up to `most` URLs of hosts that may be asked now, one a host. Durable before it returns.
+
+        `is_prepared`: `ready` was asked just before."""
+        if not is_prepared:
+            self.ready()
+        change = self._parts.change()
+        picked = self._parts.choice.pick(change, most)
+        leases = self._parts.leases.hand_out(change.batch, picked, change.now)
         change.write(sync=False)
         return leases
 
-    def _is_held(self, change: Change, back: Back) -> bool:
-        """Whether the operator lets the host pause, or what is in flight may use up what the host may have."""
-        if self._front.has_policies and self._front.policies.of(back.host).paused:
-            return True
-        return self._budgets.is_held(back, change.site) or self._patterns.is_held(back)
+    # ---- what came of it ---------------------------------------------------------------------------------
 
-    def _admit_booking(self, change: Change, back: Back) -> bool:
-        """Whether the turn goes to somebody who booked it: no lease, and given also where none may be had."""
-        if not back.admit_booking():
-            return False
-        self._front.turns.remove(back.key)
-        change.host(back.key, back.host.name)
-        change.batch.put("leases", booking_key(back.key), b"")
-        return True
-
-    def _next_entry(self, change: Change, back: Back) -> Entry | None:
-        """The host's next URL; those that may not be asked for are refused on the way."""
-        while (entry := back.next()) is not None:
-            refused = self._budgets.refusal(back.host, change.site)
-            if refused is None and not self._patterns.has_spent(back.key, back.host):
-                return entry
-            key = key_in(*entry)
-            known = known_in(entry[1]) or self._ledger.known(key)
-            assert known is not None, f"queued but unknown: {entry}"
-            refused = refused or self._trap(back, known)
-            if refused is None or (known.history is not None and refused.reason in OF_NEW_PAGES):
-                return entry
-            change.dequeue(entry[0], change.host(key, back.host.name), known)
-            change.refuse(key, known, refused.reason, refused.detail)
-            if change.size >= BATCH_MAX:
-                change.write(sync=False)
-        self._budgets.forgive(back.host)
-        return None
-
-    def _trap(self, back: Back, known: Known) -> Refused | None:
-        if known.depth == 0 or known.history is not None or self._front.policies.of(back.host).trusted:
-            return None  # somebody asked for it
-        detail = self._patterns.refusal(back.key, known.url)
-        return Refused(Reason.TRAP_PATTERN, detail) if detail else None
-
-    def _hand_out(self, change: Change, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
-        if not picked:
-            return []
-        self._meta.turn += 1
-        turn, expires_at = self._meta.turn, now + self._limits.lease_s
-        found = self._ledger.known_among([key for _, (_, key) in picked if len(key) == URL_KEY_BYTES])
-        together = []
-        for back, entry in picked:
-            key = back.asked
-            assert key is not None
-            known = known_in(entry[1]) or found[key]
-            credit = self._planner.to_give(known, back.host) if self._planner is not None else 0
-            copy = (known.validators, known.content_hash, credit)
-            lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, key, *copy)
-            together.append(Held(lease, entry, known, turn, back))
-        self._leases.give(change.batch, turn, together, expires_at)
-        return [held.lease for held in together]
-
-    def _fill_places(self, change: Change) -> None:
-        self._let_go(change)
-        change.write(sync=False)
-        while self._front.activate(change.now + REST_S):
-            self._let_go(change)
-            change.write(sync=False)
-
-    def _let_go(self, change: Change) -> None:
-        """Hosts that have had their share, or have to rest for long, make place for others."""
-        for back in self._front.ready_to_leave():
-            if back.host.ready_at > change.now + REST_S:
-                self._due.put(change.batch, back.host.ready_at, back.key)
-                change.rest(back)
-            else:
-                change.give_way(back)
-
-    def _expire(self, now: float) -> None:
-        """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
-        batch = self._store.batch()
-        for key in self._leases.expired(now):
-            held = self._leases.end(batch, key)
-            back = held.back
-            back.put_back(held.entry)
-            back.out -= 1
-            if back.asked == key:
-                back.asked = None
-                back.host.ready_at = now + max(back.host.delay_s, self._politeness.delay_s)
-                batch.put("hosts", back.key, encode(back.host))
-            self._front.arm(back)
-        self._store.write(batch, sync=False)
-
-    # ---- answered ----------------------------------------------------------------------------------------
-
-    def answered(self, lease: Lease, result: Result) -> None:
-        """The answer has ended: from now on the host's delay runs."""
-        held = self._leases.of(lease)
-        if held is None:
-            return  # it ran out, and was given back
-        key, back = lease.key, held.back
-        self._leases.answered(key)
-        now = self._clock.now()
-        policy = self._front.policies.of(back.host) if self._front.has_policies else NONE
-        start_delay(back.host, result, self._politeness, policy, now)
-        back.asked = None
-        is_put_back = isinstance(result, PUT_BACK)
-        if is_put_back or back.is_slower_than_stored:
-            # More than the disk knows of: a crash before `finish` must not let the host be asked sooner.
-            batch = self._store.batch()
-            batch.put("hosts", back.key, encode(back.host))
-            back.note_stored()
-            if is_put_back:
-                self._leases.end(batch, key)
-                back.put_back(held.entry)
-                back.out -= 1
-            self._store.write(batch, sync=False)
-        if back.host.ready_at > now + REST_S:
-            self._front.send_away(back)
-        self._front.arm(back)
-
-    # ---- a page is being processed -----------------------------------------------------------------------
+    def answered(self, lease: Lease, result: Result) -> Ignored | None:
+        """The answer has ended: from now on the host's delay runs. Returns why that changes nothing, if so."""
+        return self._parts.outcomes.answered(lease, result, self._parts.clock.now())
 
     def processing(self, lease: Lease) -> None:
         """From here on the page may take the worker down with it."""
-        self._recorder.enter(lease.url)
+        if self._parts.leases.of(lease) is not None:
+            self._parts.recorder.enter(lease.url)
 
     def processed(self) -> None:
-        self._recorder.leave()
-
-    # ---- a turn for something else than a page -----------------------------------------------------------
-
-    def book(self, name: str) -> asyncio.Future[None]:
-        """A turn of this host for a request that is not a lease; the future is done when the turn has come."""
-        back = self._front.visitor(host_key(name), name)
-        booking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        back.bookings.append(booking)
-        self._front.with_bookings[back.key] = None
-        self._front.arm(back)
-        return booking
-
-    def release(self, name: str, ended_at: float) -> None:
-        """The booked request has ended: the host's delay runs."""
-        back = self._front.active[host_key(name)]
-        host = back.host
-        back.asked = None
-        host.requests += 1
-        host.delay_s = max(host.delay_s, self._politeness.delay_s)
-        host.ready_at = ended_at + host.delay_s
-        change = self._change()
-        change.host(back.key, name)
-        change.batch.delete("leases", booking_key(back.key))
-        change.write(sync=False)
-        if back.key in self._front.active:
-            self._front.arm(back)
-
-    # ---- finish ------------------------------------------------------------------------------------------
+        self._parts.recorder.leave()
 
     def finish(
         self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None
     ) -> None:
         """Record what became of leases, and where their content lies: one batch, durable when this returns."""
-        change = self._change()
-        self._meta.claims = [each.claim for each in outcomes if each.claim and each.verdict.is_original]
         if archive_end is not None:
-            self._meta.archive_end = archive_end
-        for outcome, place in zip(outcomes, places, strict=True):
-            self._finish_one(change, outcome, place)
-        self._patterns.save(change.batch)
-        change.write(sync=True)
+            self._parts.meta.archive_end = archive_end
+        self._parts.outcomes.record(self._parts.change(), outcomes, places)
 
-    def _finish_one(self, change: Change, outcome: Outcome, place: Place | None) -> None:
-        key, result = outcome.lease.key, outcome.result
-        host = change.host(key, outcome.lease.host)
-        if ended_at(result) is not None:
-            self.totals.requests += 1
-        if isinstance(result, RobotsRead):
-            change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
-            return
-        held = self._leases.of(outcome.lease)
-        if held is None:
-            return  # put back already, or it ran out meanwhile and another lease will tell
-        self._leases.end(change.batch, key)
-        held.back.out -= 1
-        step = next_step(held.known, outcome.lease.attempt, outcome, self._limits.retries_s, change.now)
-        known = after(held.known, outcome.lease.attempt, step, outcome, place)
-        change.dequeue(held.entry[0], host, held.known)
-        is_first = held.known.history is None
-        change.count(host, step, outcome, is_first=is_first)
-        if is_first and isinstance(result, Fetched):
-            self._again.earn()
-        if outcome.page is not None and not held.known.content_hash:  # else it is another visit
-            self._patterns.count(key[:8], outcome)
-        if step.to_the_end:
-            change.enqueue(key, known)
-            return
-        if self._planner is not None and step.state is not State.WAITING:
-            known = self._planner.finished(held.known, known, host, outcome, change.now)
-        change.put_known(key, known)
-        if known.due_at is None:
-            return
-        if step.state is State.WAITING and is_first:
-            self._due.put(change.batch, known.due_at, key)
-            self.totals.waiting += 1
-        else:
-            self._again.put(change.batch, known.due_at, key)
+    # ---- a turn for something else than a page -----------------------------------------------------------
 
-    # ---- quarantine --------------------------------------------------------------------------------------
+    def book(self, name: str) -> asyncio.Future[bool]:
+        """A turn of this host for a request that is not a lease: True when it has come, False if it is blocked."""
+        return self._parts.bookings.add(name)
 
-    def pardon(self, url: Url, *, drop: bool = False) -> bool:
+    def release(self, name: str, answer: Answer | None = None) -> None:
+        """The booked request has ended, and the host's delay runs. None: nobody knows how it ended."""
+        self._parts.bookings.end(self._parts.change(), name, answer)
+
+    # ---- another try -------------------------------------------------------------------------------------
+
+    def release_url(self, url: Url, *, drop: bool = False) -> bool:
         """Let a URL out of quarantine: to be tried again, or dropped for good. False: it is not in there."""
-        key = url_key(url)
-        known = self._ledger.known(key)
-        if known is None or known.state is not State.QUARANTINED:
-            return False
-        change = self._change()
-        change.release(key)
-        if drop:
-            change.refuse(key, known, Reason.KILLS_WORKER, known.detail)
-        else:
-            known = msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail="", kills=0)
-            change.enqueue(key, known)
-        change.write(sync=True)
-        return True
+        return release_url(self._parts.change(), self._parts.reader, url, drop=drop)
+
+    def retry(self, host: str | None, reason: Reason | None, cursor: Cursor) -> tuple[int, Cursor | None]:
+        """Bring back some of what failed, rests or was refused, see retry.py: how many URLs, and where to go on."""
+        return self._parts.retries.some(self._parts.change(), host, reason, cursor)

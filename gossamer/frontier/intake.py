@@ -1,38 +1,38 @@
-"""The intake: what becomes of a link that arrives. Seen before? Let in by the door? New, or a refusal to be lifted?
+"""The intake: what becomes of a link that arrives. Seen before? Let in through the link filter? New, or a refusal to
+be lifted?
 
-The order is by cost: the cache of hot URLs answers from the text alone, the door decides without a look at the disk,
-the filter knows most new URLs for new, and only then is the store asked.
+The order is by cost: the cache of hot URLs answers from the text alone, the link filter decides without a look at the
+disk, the filter knows most new URLs for new, and only then is the store asked.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
-from itertools import compress
+from itertools import compress, islice
 
 import msgspec
 
-from gossamer.frontier.again import Again
 from gossamer.frontier.change import Change
-from gossamer.frontier.front import Front
-from gossamer.frontier.leases import Leases
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.patterns import Patterns
-from gossamer.frontier.policy import Policies
-from gossamer.frontier.seen import Seen
-from gossamer.frontier.tables import (
-    Totals,
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.seen import Seen
+from gossamer.frontier.disk.tables import (
+    Meta,
     depth_of,
     entry_of,
     host_key,
+    is_position,
     is_short,
-    is_standing,
     octave_of,
     url_hash,
 )
-from gossamer.interfaces import Filter, Planner
-from gossamer.records import SITEMAP, Host, Known, Link, Reason, State, Url
-from gossamer.url.site import host_of, origin_of, site_of
+from gossamer.frontier.front import Front
+from gossamer.frontier.leases import Leases
+from gossamer.frontier.patterns import Patterns
+from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.policy import Policies
+from gossamer.interfaces import BATCH_MAX, Filter, Planner
+from gossamer.records import SITEMAP, Host, Link, Reason, State, Url, UrlRecord
+from gossamer.url.site import clock_name, host_of, origin_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
 LIFTED = frozenset(
@@ -48,7 +48,12 @@ LIFTED = frozenset(
         Reason.TRAP_HOST,
     }
 )
-# What an operator overrules who trusts a host. They are the last thing that the door looks at.
+# Refusals by the link filter that are recorded, and not only counted: the URL may be let in later, and `why` has to
+# know.
+RECORDED = frozenset({Reason.MAX_DEPTH, Reason.TRAP_PATTERN})
+ADD_AT_ONCE = BATCH_MAX // 2  # links: a new one is an entry among the URLs and one in a queue
+TRAPPED_MAX = 10_000  # URLs of a host that are recorded so; a trap has links without end
+# What an operator overrules who trusts a host. They are the last thing that the link filter looks at.
 TRAPS = frozenset(
     {
         Reason.TRAP_PATH_DEPTH,
@@ -64,32 +69,52 @@ TRAPS = frozenset(
 class Intake:
     def __init__(
         self,
-        door: Filter,
+        link_filter: Filter,
         seen: Seen,
-        ledger: Ledger,
+        reader: PartitionReader,
         leases: Leases,
         front: Front,
         patterns: Patterns,
-        totals: Totals,
-        again: Again,
+        meta: Meta,
+        revisits: Revisits,
         planner: Planner | None,
+        queue_max: int,
     ) -> None:
-        self._door = door
+        """`queue_max`: URLs that the partition may have queued."""
+        self._link_filter = link_filter
         self._seen = seen
-        self._ledger = ledger
+        self._reader = reader
         self._leases = leases
         self._front = front
         self._patterns = patterns
-        self._totals = totals
-        self._again = again
+        self._meta = meta
+        self._totals = meta.totals
+        self._revisits = revisits
         self._planner = planner
+        self._queue_max = queue_max
+        self._credit = planner.credit if planner is not None else None
         self._source: Url = ""
         self._source_site = ""
+        self._led: Url = ""  # the last page that led to a new one of its own host
 
-    def admit(self, change: Change, links: Iterable[Link]) -> int:
+    def add(self, change: Change, links: Iterable[Link], position: int | None, *, sync: bool) -> int:
+        """How many URLs are new. `position`: of the link log, behind them; kept in the same batch as the last."""
+        new, rest = 0, iter(links)
+        some = list(islice(rest, ADD_AT_ONCE))
+        while some or position is not None:
+            new += self._admit(change, some)
+            some = list(islice(rest, ADD_AT_ONCE))
+            if not some and position is not None:
+                self._meta.log_position, position = position, None
+                change.is_dirty = True
+            change.write(sync=sync)
+            change.shed(self._queue_max, sync=sync)
+        return new
+
+    def _admit(self, change: Change, links: Iterable[Link]) -> int:
         """How many of the links brought something new. The store is asked once for all of them."""
         candidates = []
-        planner = self._planner
+        planner, credit = self._planner, self._credit
         origin, host, of_host, has_spent = "?", "", b"", False
         for link in links:
             url = link.url
@@ -100,19 +125,19 @@ class Intake:
             if link.source is not None and not link.chain and not link.source.startswith(origin):
                 self._count_in_link(change, link.source, host, link.worth)
             if self._seen.is_hot(url, link.depth) and link.lastmod is None:
-                if planner is None or not link.worth:
+                if credit is None or not link.worth:
                     continue
-                promised = planner.promise(url, link.worth)
+                promised = credit.promise(url, link.worth)
                 if promised.bit_length() == (promised - link.worth).bit_length():
                     continue  # else what it was promised has doubled: worth a look
             else:
                 promised = 0
-            reason = None if promised else self._door(link)  # what is hot was let in before
+            reason = None if promised else self._link_filter(link)  # what is hot was let in before
             if reason in TRAPS and is_trusted(self._front.policies, host):
                 reason = None
             elif reason is None and has_spent and link.depth and self._patterns.refusal(of_host, url):
                 reason = Reason.TRAP_PATTERN
-            if reason is not None and reason is not Reason.MAX_DEPTH:
+            if reason is not None and reason not in RECORDED:
                 self._turn_away(change, reason)
                 continue
             key = of_host + url_hash(url)
@@ -120,53 +145,51 @@ class Intake:
                 self._seen.warm_up(url, link.depth)
             candidates.append((key, link, host, reason, promised))
         may_know = self._seen.may_know([each[0] for each in candidates])
-        if self._seen.is_fast:
-            candidates = list(compress(candidates, map(operator.not_, may_know)))
-            found = {}
-        else:
-            found = self._ledger.stored_among([each[0] for each in compress(candidates, may_know)])
+        found = self._reader.stored_among([each[0] for each in compress(candidates, may_know)])
         new = 0
         for key, link, host, reason, before in candidates:
             known, stored = change.known.get(key), found.get(key)
             promised = before
-            if planner is not None and link.worth and not before and (known or stored):
-                promised = planner.promise(link.url, link.worth)
+            if credit is not None and link.worth and not before and (known or stored):
+                promised = credit.promise(link.url, link.worth)
             if known is None and stored is not None:
                 if (
-                    is_standing(stored)
+                    is_position(stored)
                     and link.depth >= depth_of(stored)
                     and promised.bit_length() <= octave_of(stored)
                 ):
                     continue  # it is queued, this way to it is no shorter, and it is worth about as much as before
-                known = self._ledger.read(key, stored)
+                known = self._reader.read(key, stored)
             new += self._take(change, key, link, host, reason, known)
             if planner is not None and known is not None and (promised or link.lastmod is not None):
-                entry = entry_of(key, stored) if stored is not None and is_standing(stored) else None
+                entry = entry_of(key, stored) if stored is not None and is_position(stored) else None
                 self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host, entry)
         return new
 
     def _take(
-        self, change: Change, key: bytes, link: Link, host: str, reason: Reason | None, known: Known | None
+        self, change: Change, key: bytes, link: Link, host: str, reason: Reason | None, known: UrlRecord | None
     ) -> bool:
         """Whether the link brought something new, now that all is known of its URL; `reason` speaks against it."""
         if known is not None and (known.reason not in LIFTED or known.state is not State.REFUSED or reason):
             if (link.depth < known.depth or known.max_depth is not None) and (
-                known.state in (State.QUEUED, State.WAITING) and (nearer := come_nearer(known, link)) is not known
+                known.state in (State.QUEUED, State.WAITING)
+                and (nearer := with_shorter_path(known, link)) is not known
             ):
                 change.renew(key, nearer)
             return False
-        fresh = Known(  # by position: names take half a microsecond more, at every link
-            link.url,
-            State.QUEUED,
-            None,
-            "",
-            link.depth,
-            link.chain,
-            link.source,
-            change.now,
-            round(link.context * 100),
-            link.rel == SITEMAP,
-            self._credit(link),
+        if reason is Reason.TRAP_PATTERN and change.host(key, host).trapped >= TRAPPED_MAX:
+            self._turn_away(change, reason)
+            return False
+        fresh = UrlRecord(
+            url=link.url,
+            state=State.QUEUED,
+            depth=link.depth,
+            chain=link.chain,
+            source=link.source,
+            found_at=change.now,
+            context=round(link.context * 100),
+            is_sitemap=link.rel == SITEMAP,
+            credit=self._start(link),
         )
         if link.max_depth is not None or link.priority is not None:
             fresh = msgspec.structs.replace(fresh, max_depth=link.max_depth, priority=link.priority)
@@ -174,26 +197,30 @@ class Intake:
             change.meet(key)
         else:
             self._lift(known)
-            fresh = again(known, fresh)
-        if reason is not None:
-            # Recorded and not only counted: the same URL may turn up nearer to a seed, and `why` has to know.
+            fresh = queued_again(known, fresh)
+        if reason is Reason.TRAP_PATTERN:
+            change.host(key, host).trapped += 1
+            change.refuse(key, fresh, reason, self._patterns.refusal(key[:8], link.url) or "")
+        elif reason is not None:
             change.refuse(key, fresh, reason)
         else:
             change.enqueue(key, fresh, host)
+            if known is None and link.source is not None and link.source != self._led:
+                self._count_leading(change, key, host, link.source)
         return known is None or reason is None
 
-    def _credit(self, link: Link) -> int:
+    def _start(self, link: Link) -> int:
         """What a new page starts with."""
-        if self._planner is None:
+        if self._credit is None:
             return 0
-        return self._planner.mint() if link.source is None else self._planner.advance(link.worth)
+        return self._credit.for_seed() if link.source is None else self._credit.for_new_page(link.worth)
 
     def _reconsider(
         self,
         change: Change,
         planner: Planner,
         key: bytes,
-        known: Known,
+        known: UrlRecord,
         lastmod: str | None,
         host: str,
         entry: bytes | None,
@@ -202,20 +229,21 @@ class Intake:
 
         `entry`: where it stood in its queue when this began."""
         if known.state is State.QUEUED:
-            if is_short(known) and key not in self._leases and (raised := planner.raised(known)) is not None:
-                change.raise_up(key, raised, host, entry)
+            may_rise = is_short(known) and key not in self._leases
+            if may_rise and (richer := planner.credit.pay_promises(known)) is not None:
+                change.raise_up(key, richer, host, entry)
             return
         if known.state is not State.DONE:
             return
-        if (esteemed := planner.esteemed(known)) is not None:
-            known = esteemed
-            change.put_known(key, known)
+        if (richer := planner.credit.count_promises(known)) is not None:
+            known = richer
+            change.put_url_record(key, known)
         if lastmod is not None and known.due_at is not None:
-            called = planner.called(known, change.host(key, host), lastmod, change.now)
-            if called is not None and called.due_at is not None:
-                self._again.remove(change.batch, known.due_at, key)
-                self._again.put(change.batch, called.due_at, key)
-                change.put_known(key, called)
+            dated = planner.dates.apply_lastmod(known, change.host(key, host), lastmod, change.now)
+            if dated is not None and dated.due_at is not None:
+                self._revisits.remove(change.batch, known.due_at, key)
+                self._revisits.put(change.batch, dated.due_at, key)
+                change.put_url_record(key, dated)
 
     def _has_spent(self, key: bytes) -> bool:
         """Looked at for hosts being crawled now: a trap's links come from itself. Others are told at their turn."""
@@ -224,11 +252,17 @@ class Intake:
             return False
         return not self._front.policies.of(back.host).trusted
 
+    def _count_leading(self, change: Change, key: bytes, host: str, source: Url) -> None:
+        """A page led to a URL of its own host that was not known: a site that ends has most pages that do not."""
+        if host_of(source) == host:
+            self._led = source  # the links of a page come one after the other
+            change.host(key, host).led += 1
+
     def _turn_away(self, change: Change, reason: Reason) -> None:
         self._totals.turned_away[reason] = self._totals.turned_away.get(reason, 0) + 1
         change.is_dirty = True
 
-    def _lift(self, known: Known) -> None:
+    def _lift(self, known: UrlRecord) -> None:
         assert known.reason is not None
         self._totals.refused -= 1
         self._totals.reasons[known.reason] -= 1
@@ -243,7 +277,7 @@ class Intake:
             linked.earned += worth
 
 
-def again(known: Known, fresh: Known) -> Known:
+def queued_again(known: UrlRecord, fresh: UrlRecord) -> UrlRecord:
     """A URL that was refused and may come now; what an earlier visit left of it is kept."""
     if known.history is None:
         return fresh
@@ -253,7 +287,7 @@ def again(known: Known, fresh: Known) -> Known:
     )
 
 
-def come_nearer(known: Known, link: Link) -> Known:
+def with_shorter_path(known: UrlRecord, link: Link) -> UrlRecord:
     """What is known of a URL after one more way to it: the nearest, and as far onwards as any of them allows."""
     depth, reach = min(link.depth, known.depth), None
     if known.max_depth is not None and link.max_depth is not None:
@@ -266,4 +300,4 @@ def come_nearer(known: Known, link: Link) -> Known:
 
 def is_trusted(policies: Policies, host: str) -> bool:
     """Whether the operator says that there are no traps on a host."""
-    return bool(policies) and policies.of(Host(name=host, site=site_of(host))).trusted
+    return bool(policies) and policies.of(Host(name=clock_name(host), site=site_of(host))).trusted

@@ -1,25 +1,39 @@
 """Leases: which URL is handed out, and until when.
 
 Invariant: a URL that is handed out is in `leases` on disk before anybody fetches it, and its queue entry stays in
-place until it is finished. URLs handed out together share one note, which goes when the last of them has ended: a
-note for each would be two of the five entries that a page costs, and a tenth of the time. Expiry rather than
-heartbeats: leases run out in the order they were given, so the oldest is looked at, and a holder that died
-needs no farewell.
+place until it is finished. Whoever fetches it reports by the lease's id, which is a value: it may have crossed to
+another process and back. A report about a lease that is not out is ignored, with a reason (`Ignored`).
+
+URLs handed out together share one note, which goes when the last of them has ended: a note for each would be two of
+the five entries that a page costs, and a tenth of the time. Expiry rather than heartbeats: leases run out in the
+order they were given, so the oldest is looked at, and a holder that died needs no farewell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 
 import msgspec
 
-from gossamer.frontier.back import Back, Entry
-from gossamer.frontier.tables import LeaseNote, encode, lease_key
-from gossamer.interfaces import Batch
-from gossamer.records import SITEMAP, Known, Lease, Link
+from gossamer.frontier.back import Back
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.tables import (
+    TURN_BYTES,
+    URL_KEY_BYTES,
+    Entry,
+    LeaseNote,
+    Meta,
+    encode,
+    lease_key,
+    url_record_in,
+)
+from gossamer.frontier.front import Front
+from gossamer.interfaces import Batch, Credit, Store
+from gossamer.records import SITEMAP, Lease, Link, UrlRecord
 
 
-def link_to(known: Known) -> Link:
+def link_to(known: UrlRecord) -> Link:
     """The link that led to a URL, as far as it is still known."""
     return Link(  # by position, as in steps.after
         known.url,
@@ -36,21 +50,34 @@ def link_to(known: Known) -> Link:
     )
 
 
+class Ignored(StrEnum):
+    """Why a report about a lease changes nothing."""
+
+    EXPIRED = "expired"  # its time is over, and the URL was put back
+    UNKNOWN = "unknown"  # reported before, handed out before a restart, or by another partition
+
+
 class Held(msgspec.Struct):
     """A lease as the frontier remembers it: where the URL's queue entry is, and what was known of it."""
 
     lease: Lease
+    key: bytes  # of the URL
     entry: Entry
-    known: Known
+    known: UrlRecord
     turn: int  # of its note
-    back: Back  # of its host, which keeps its place for as long
+    back: Back  # of its host, which keeps its slot for as long
 
 
 class Leases:
-    def __init__(self) -> None:
+    def __init__(self, reader: PartitionReader, meta: Meta, lease_s: float, credit: Credit | None) -> None:
+        self._reader = reader
+        self._meta = meta
+        self._lease_s = lease_s
+        self._credit = credit
         self._held: dict[bytes, Held] = {}
         self._running: dict[bytes, float] = {}  # until when; in the order in which they run out
         self._open: dict[int, int] = {}  # how many of each note have not ended
+        self._put_back: set[bytes] = set()  # ids whose URL is queued again, and whose outcome is still to come
 
     def __len__(self) -> int:
         return len(self._held)
@@ -58,23 +85,60 @@ class Leases:
     def __contains__(self, key: bytes) -> bool:
         return key in self._held
 
-    def give(self, batch: Batch, turn: int, together: list[Held], expires_at: float) -> None:
+    def hand_out(self, batch: Batch, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
+        """Leases for hosts whose turn it is, and what each turn is spent on."""
+        if not picked:
+            return []
+        self._meta.turn += 1
+        turn, expires_at = self._meta.turn, now + self._lease_s
+        note = lease_key(turn)
+        found = self._reader.known_among([key for _, (_, key) in picked if len(key) == URL_KEY_BYTES])
+        together = [self._held_by(back, entry, found, turn, note, expires_at) for back, entry in picked]
         for held in together:
-            key = held.lease.key
-            self._held[key] = held
-            self._running[key] = expires_at
+            self._held[held.key] = held
+            self._running[held.key] = expires_at
         self._open[turn] = len(together)
-        note = LeaseNote([(held.entry[0], held.lease.key) for held in together], expires_at)
-        batch.put("leases", lease_key(turn), encode(note))
+        entries = [(held.entry[0], held.key) for held in together]
+        batch.put("leases", note, encode(LeaseNote(entries, expires_at)))
+        return [held.lease for held in together]
+
+    def _held_by(
+        self, back: Back, entry: Entry, found: Mapping[bytes, UrlRecord], turn: int, note: bytes, expires_at: float
+    ) -> Held:
+        """`found`: records of URLs that were asked for before."""
+        key = back.asked
+        assert key is not None
+        known = url_record_in(entry[1]) or found[key]
+        credit = self._credit.to_share(known, back.host) if self._credit is not None else 0
+        copy = (known.validators, known.content_hash, credit, bool(known.kills or back.host.kills))
+        lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, note + key, *copy)
+        return Held(lease, key, entry, known, turn, back)
 
     def of(self, lease: Lease) -> Held | None:
-        """What is held under this very lease; None: it ran out, and may have been given to another."""
-        held = self._held.get(lease.key)
-        return held if held is not None and held.lease is lease else None
+        """What is held under this very lease; None: it is not out, and its URL may have been given to another."""
+        held = self._held.get(lease.id[TURN_BYTES:])
+        return held if held is not None and held.lease.id == lease.id else None
+
+    @staticmethod
+    def why_not(lease: Lease, now: float) -> Ignored:
+        """Why a lease is not out."""
+        return Ignored.EXPIRED if lease.expires_at <= now else Ignored.UNKNOWN
 
     def answered(self, key: bytes) -> None:
         """It does not run out any more: the answer is here, and will be finished as long as we live."""
         self._running.pop(key, None)
+
+    def put_back(self, batch: Batch, held: Held) -> None:
+        """The turn was spent on something else. Its outcome is still to come, as for all that is in flight."""
+        self.end(batch, held.key)
+        self._put_back.add(held.lease.id)
+
+    def was_put_back(self, lease: Lease) -> bool:
+        """Whether this is the outcome that was still to come; asked once."""
+        if lease.id not in self._put_back:
+            return False
+        self._put_back.remove(lease.id)
+        return True
 
     def end(self, batch: Batch, key: bytes) -> Held:
         self._running.pop(key, None)
@@ -96,10 +160,30 @@ class Leases:
     def next_expiry(self) -> float | None:
         return next(iter(self._running.values()), None)
 
-    def renew(self, key: bytes, known: Known, value: bytes | None = None) -> None:
+    def put_off(self, by_s: float) -> None:
+        """The clock was set forward by as much: who holds them knows nothing of it."""
+        self._running = {key: until + by_s for key, until in self._running.items()}
+
+    def renew(self, key: bytes, known: UrlRecord, value: bytes | None = None) -> None:
         """What is known of a URL changed while it is in flight; `value`: what its queue entry holds now."""
         held = self._held.get(key)
         if held is not None:
             held.known = known
             if value is not None:
                 held.entry = (held.entry[0], value)
+
+
+def expire(leases: Leases, store: Store, front: Front, delay_s: float, now: float) -> None:
+    """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
+    batch = store.batch()
+    for key in leases.expired(now):
+        held = leases.end(batch, key)
+        back = held.back
+        back.put_back(held.entry)
+        back.out -= 1
+        if back.asked == key:
+            back.asked = None
+            back.host.ready_at = max(back.host.ready_at, now + max(back.host.delay_s, delay_s))
+            batch.put("hosts", back.key, encode(back.host))
+        front.arm(back)
+    store.write(batch, sync=False)

@@ -49,6 +49,8 @@ _FIELDS |= dict.fromkeys(("image", "textinput", "source", "author", "content"), 
 
 _ADDRESS = re.compile(r"(?:https?:/)?/\S", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
+# No character has a number of so many digits, and Python refuses to make an integer of more than 4,300.
+_LONG_REFERENCE = re.compile(r"&#(?:[0-9]{9,}|[xX][0-9a-fA-F]{9,});?")
 
 
 class Entry(NamedTuple):
@@ -88,7 +90,7 @@ def _plain(text: str) -> str:
     """Without the HTML that many feeds have in their titles and summaries."""
     if "<" in text:
         text = _TAG.sub(" ", text)
-    return fold(unescape(text) if "&" in text else text)
+    return fold(unescape(_LONG_REFERENCE.sub("\ufffd", text)) if "&" in text else text)
 
 
 class _Feed:

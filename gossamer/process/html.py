@@ -12,7 +12,8 @@ Forms are questions that only a person can answer.
 The text is what a reader could see. Elements such as `<b>` do not end a word and all others do: `H<sub>2</sub>O` is
 one word, two cells of a table are two. Which of it is main text is decided in main_text.py.
 
-Nothing here raises, whatever the bytes, and hostile nesting is cut off before the parser sees it (`nesting.py`).
+Nothing here raises, whatever the bytes; hostile nesting and tags with thousands of attributes are cut before the
+parser sees them (`nesting.py`, `attributes.py`).
 docs/processing.md says what each field of a page holds; benchmarks/process.py what it costs.
 """
 
@@ -21,18 +22,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
+from itertools import islice
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-from gossamer.process.language import language_of
 from gossamer.process.links import Links
-from gossamer.process.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, choose
-from gossamer.process.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
-from gossamer.process.reading import Attributes, Reading, read, tag_id
-from gossamer.process.srcset import candidates
+from gossamer.process.markup.attributes import with_few_attributes
+from gossamer.process.markup.language import language_of
+from gossamer.process.markup.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, choose
+from gossamer.process.markup.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
+from gossamer.process.markup.reading import Attributes, Reading, read, tag_id
+from gossamer.process.markup.srcset import candidates
 from gossamer.process.text import as_utf8, fold
 from gossamer.records import Link, Page, Url
-from gossamer.settings import ContextSettings
 
 AGENT = "gossamer"  # the name by which a page may speak to us alone
 FRAME = "frame"  # rel of a link to a frame
@@ -40,9 +42,9 @@ REFRESH = "refresh"  # rel of a link that the page itself would go to after a wh
 IMAGE, SCRIPT = "image", "script"  # rel of a link to a part of the page, where those are wanted
 DESCRIPTION_CHARS_MAX = 1000
 ALTERNATES_MAX = 500
+CANDIDATES_MAX = 500  # of one srcset; honest ones have a dozen
+ALT_CHARS_MAX = 10_000  # of which ANCHOR_CHARS_MAX are kept, folded
 LINKS_MAX = 20_000  # the longest honest index pages; 0.1 s
-
-WEIGHTS = ContextSettings()
 
 
 def _names(text: str) -> frozenset[str]:
@@ -71,7 +73,6 @@ def process(
     *,
     agent: str = AGENT,
     links_from: Collection[str] = (),
-    weights: ContextSettings = WEIGHTS,
 ) -> Page:
     """`links_from`: `images` and `scripts` also make links (`process.links_from`)."""
     markup, codec = as_utf8(body, content_type)
@@ -86,7 +87,7 @@ def process(
         full_text = " ".join(blocks)
     chosen = choose(blocks, reading.areas, reading.links)
     main_text = " ".join([blocks[number] for number in chosen]) or full_text
-    links = Links(url, said.base, codec, weights)
+    links = Links(url, said.base, codec, have_places=True)
     links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
     return Page(
         url,
@@ -134,7 +135,7 @@ def refresh_link(target: str, url: Url) -> list[Link]:
 
 
 def _tree(markup: bytes) -> LexborHTMLParser:
-    harmless = cut_where_nesting_explodes(with_growing_references_spelled_out(markup))
+    harmless = cut_where_nesting_explodes(with_few_attributes(with_growing_references_spelled_out(markup)))
     return LexborHTMLParser(harmless, options=LexborDocumentOptions.WO_EVENTS)
 
 
@@ -206,12 +207,13 @@ class _Said:
 
     def picture(self, attributes: Attributes) -> None:
         """Of <img>, <source>, <video> and <input>, with the names that pages use who load pictures late."""
+        anchor = fold(attributes.get("alt", "")[:ALT_CHARS_MAX])
         for name, value in attributes.items():
             if name in _ONE_PICTURE:
-                self.add(value, fold(attributes.get("alt", "")), IMAGE)
+                self.add(value, anchor, IMAGE)
             elif name in _PICTURES:
-                for candidate in candidates(value):
-                    self.add(candidate, fold(attributes.get("alt", "")), IMAGE)
+                for candidate in islice(candidates(value), CANDIDATES_MAX):
+                    self.add(candidate, anchor, IMAGE)
 
 
 _ONE_PICTURE = _names("src poster data-src data-original data-lazy data-lazy-src data-full-src")

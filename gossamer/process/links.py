@@ -4,9 +4,9 @@ A page often links the same URL several times: a picture, a heading and "read mo
 something is kept. If one of the occurrences may be followed, the link may be followed: a page that says both
 means yes.
 
-The links of a sitemap and of an HTML page are built here alike. Which of them the crawl takes is decided at the
-door (`gossamer.url.filters`), not here; `rel` travels with each for that. What a link is worth by its place and
-its words (context.py) is told for pages, where there are such; of two places the better one counts.
+The links of a sitemap and of an HTML page are built here alike. Which of them the crawl takes is decided by the
+link filter (`gossamer.url.link_filter`), not here; `rel` travels with each for that. What a link is worth by its
+place and its words (context.py) is told for pages, where there are such; of two places the better one counts.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote_from_bytes
 
-from gossamer.process.context import POSITIONS, anchor_worth, place_worth
+from gossamer.process.markup.context import POSITIONS, anchor_worth, place_worth
 from gossamer.records import Link, Url
-from gossamer.settings import ContextSettings
 from gossamer.url.canonical import canonicalize, normal_query
-from gossamer.url.filters import is_nofollow
+from gossamer.url.link_filter import is_nofollow
 from gossamer.url.site import host_of, origin_of, site_of
 
 ANCHOR_CHARS_MAX = 200  # enough to tell what a link is about; a whole page inside one <a> does occur
@@ -38,16 +37,17 @@ class Links:
     """Links seen on `page`. References resolve against `base`, which is the page itself unless it says otherwise."""
 
     def __init__(
-        self, page: Url, base: str | None = None, codec: str = "utf-8", weights: ContextSettings | None = None
+        self, page: Url, base: str | None = None, codec: str = "utf-8", *, have_places: bool = False
     ) -> None:
-        """`weights`: of their context; None: all are worth the same."""
+        """`have_places`: they stand somewhere on the page; otherwise all are worth the same."""
         self._page = page
         self._base = (canonicalize(base, page) if base else None) or page
         self._codec = codec
-        self._weights = weights
+        self._have_places = have_places
         self._places: dict[tuple[str, str, bool], tuple[float, float]] = {}  # what links there are worth
         self._by_url: dict[Url, Link] = {}
         self._home = f"{origin_of(page)}/"
+        self._site = site_of(host_of(page))
         # A base may be of another scheme than those that are crawled, or have no folders.
         is_usual = canonicalize(self._base) == self._base and self._base.startswith("http")
         self._origin = origin_of(self._base) if is_usual else ""
@@ -109,22 +109,19 @@ class Links:
             anchor, lastmod = known.anchor or anchor, known.lastmod or lastmod
             rel = rel if is_allowed_now else known.rel
             position = position if is_better else known.position
-        leaves_site = not url.startswith(self._home) and self._leaves_site(url)
+        leaves_site = not url.startswith(self._home) and site_of(host_of(url)) != self._site
         parts = self._place_worth(position, rel, leaves_site=leaves_site)
         worth = parts[0] + parts[1] * anchor_worth(anchor)
         self._by_url[url] = Link(url, anchor, rel, self._page, 0, (), lastmod, position, worth)
 
     def _place_worth(self, position: str, rel: str, *, leaves_site: bool) -> tuple[float, float]:
-        if self._weights is None:
+        if not self._have_places:
             return 1.0, 0.0
         parts = self._places.get((position, rel, leaves_site))
         if parts is None:
-            parts = place_worth(position, rel, leaves_site, self._weights)
+            parts = place_worth(position, rel, leaves_site)
             self._places[position, rel, leaves_site] = parts
         return parts
-
-    def _leaves_site(self, url: Url) -> bool:
-        return site_of(host_of(url)) != site_of(host_of(self._page))
 
 
 def _in_page_encoding(href: str, codec: str) -> str:

@@ -12,14 +12,17 @@ every process of the crawl loads it. Whoever builds a `Processor` in their own p
     recipes = "my_package:recipe"
 
 The user's own go before ours. What they raise costs the page, with a fault that says so, and their links are made
-canonical. What ours raise is a bug, except for the few exceptions by which parsers say that they cannot read on.
+canonical. What ours raise beside the few exceptions by which parsers say that they cannot read on is a bug; it costs
+the page, too, with the place of the bug in its fault, and never the worker.
 """
 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -29,20 +32,21 @@ from gossamer.interfaces import Process
 from gossamer.process import feed, html, image, pdf, sitemap, text
 from gossamer.process.sniffing import HTML, PDF, TEXT, URI_LIST, XHTML, XML
 from gossamer.records import Page, Url
-from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.settings import ProcessSettings
 from gossamer.url.canonical import canonicalize
 
 GROUP = "gossamer.processors"
+FAULT_CHARS_MAX = 500  # of a message that may hold half the page
 
 
 class Reader(NamedTuple):
     process: Process
-    is_risky: bool = False  # always read aside (`aside.py`), whatever its size
+    is_risky: bool = False  # always read in the sandbox (`sandbox.py`), whatever its size
     head_bytes: int | None = None  # all that it looks at
     is_own: bool = False  # of the user
 
     @property
-    def can_go_aside(self) -> bool:
+    def can_be_sandboxed(self) -> bool:
         """Another process can find it: its module can be imported there, and defines it at once."""
         name = getattr(self.process, "__qualname__", "<locals>")
         return not self.is_own or (self.process.__module__ != "__main__" and "<locals>" not in name)
@@ -71,21 +75,22 @@ TYPES: dict[str, Reader] = {
 
 OWN: dict[str, Reader] = {}  # filled by `processes`
 
-# What parsers raise for a body that they cannot read, and nothing else: any other exception of ours is a bug, and to
-# stop there is safer than to crawl on with it.
+# What parsers raise for a body that they cannot read; any other exception of ours is a bug.
 UNREADABLE = (SelectolaxError, UnicodeError)
 
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*")
 P = TypeVar("P", bound=Process)
 
 
-def processes(*media_types: str, aside: bool = False) -> Callable[[P], P]:
-    """A decorator: this function reads these media types. `aside`: always in a process of its own, under limits."""
+def processes(*media_types: str, sandbox: bool = False) -> Callable[[P], P]:
+    """A decorator: this function reads these media types. `sandbox`: always in a process of its own, under limits."""
 
     def register(process: P) -> P:
-        reader = Reader(process, is_risky=aside, is_own=True)
-        if aside and not reader.can_go_aside:
-            raise ValueError(f"{_name(process)} cannot be read aside: it has to be in a module that can be imported")
+        reader = Reader(process, is_risky=sandbox, is_own=True)
+        if sandbox and not reader.can_be_sandboxed:
+            raise ValueError(
+                f"{_name(process)} cannot be read in the sandbox: it has to be in a module that can be imported"
+            )
         for media_type in media_types:
             if _MEDIA_TYPE.fullmatch(media_type) is None:
                 raise ValueError(f"{media_type!r} is not a media type such as text/html, in small letters")
@@ -100,9 +105,9 @@ def processes(*media_types: str, aside: bool = False) -> Callable[[P], P]:
 
 def load_own() -> None:
     """Load the processors of installed packages, so that they are in `OWN`. Raises `ConfigError`."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 - the process aside starts faster without
+    from importlib.metadata import entry_points  # noqa: PLC0415 - 20 ms of the start of the sandbox
 
-    from gossamer.config import ConfigError  # noqa: PLC0415
+    from gossamer.config import ConfigError  # noqa: PLC0415 - 50 ms
 
     for point in entry_points(group=GROUP):
         of_package = f" of {point.dist.name}" if point.dist else ""
@@ -122,8 +127,8 @@ def load_own() -> None:
 class Readers:
     """The whole table as a crawl wants it: ours with its choices made, the user's own before them."""
 
-    def __init__(self, agent: str, process: ProcessSettings, context: ContextSettings) -> None:
-        chosen = partial(html.process, agent=agent, links_from=process.links_from, weights=context)
+    def __init__(self, agent: str, process: ProcessSettings) -> None:
+        chosen = partial(html.process, agent=agent, links_from=process.links_from)
         self._readers = {
             name: reader._replace(process=chosen) if reader.process is html.process else reader
             for name, reader in TYPES.items()
@@ -141,11 +146,19 @@ class Readers:
                 page = _checked(page, url)
         except UNREADABLE as fault:
             return Page(url, media_type=media_type, fault=f"it cannot be read: {fault}")
+        except MemoryError:
+            raise  # nobody knows what is left of this process
         except (Exception, SystemExit) as fault:
-            if not reader.is_own or isinstance(fault, MemoryError):
-                raise
-            return Page(url, media_type=media_type, fault=f"{_name(reader.process)} failed: {described(fault)}")
+            if reader.is_own:
+                return Page(url, media_type=media_type, fault=f"{_name(reader.process)} failed: {described(fault)}")
+            return Page(url, media_type=media_type, fault=bug(fault))
         return replace(page, media_type=media_type)
+
+
+def bug(fault: BaseException) -> str:
+    """A bug of ours, for the record of its page: what, and where."""
+    frame = traceback.extract_tb(fault.__traceback__)[-1]
+    return f"a bug in {Path(frame.filename).name}, line {frame.lineno}: {described(fault)}"[:FAULT_CHARS_MAX]
 
 
 def described(fault: BaseException) -> str:

@@ -1,32 +1,44 @@
 """From a body to a page: what it is, who reads it, where that happens, and what the headers add.
 
 The type is declared and sniffed (`sniffing.py`), the table says who reads it (`media_types.py`). What is small is
-read here and now, because handing it over would cost more than reading it. What is risky, large or packed is read by
-another process (`aside.py`), so that the worst it can do is to have no text. What no processor reads is a page
-without text and links, and is archived like any other.
+read here and now, because handing it over would cost more than reading it. What is risky, large, packed or a suspect
+is read by another process (`sandbox.py`), so that the worst it can do is to have no text. What no processor reads is
+a page without text and links, and is archived like any other.
+
+Nothing that a server sends ends the crawl. An exception costs its page, with a fault that says where it came from.
+And a page that is read here and takes absurdly long ends this worker by the clock of its processor time; the next one
+has it read in the sandbox.
 
 What the server says about robots in its headers (X-Robots-Tag) counts like the same words inside the page.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import nullcontext
 
 from msgspec.structs import replace
 
-from gossamer.interfaces import Watched
+from gossamer.interfaces import NotRead, Watched
 from gossamer.process import html
-from gossamer.process.aside import Aside
-from gossamer.process.aside_process import Setup
-from gossamer.process.media_types import OWN, TYPES, Reader, Readers, load_own
-from gossamer.process.simhash import fingerprint
+from gossamer.process.fingerprints.shingles import words_in
+from gossamer.process.fingerprints.sketch import sketch_of
+from gossamer.process.media_types import OWN, TYPES, Reader, Readers, bug, load_own
+from gossamer.process.sandbox import Sandbox
+from gossamer.process.sandbox_process import Setup
+from gossamer.process.simhash import simhash_of
 from gossamer.process.sniffing import SNIFFED_BYTES, media_type_of
 from gossamer.process.xml import GZIP
 from gossamer.records import Body, Fetched, Page, Url
-from gossamer.settings import ContextSettings, ProcessSettings, Tree
+from gossamer.settings import ProcessSettings, Tree
+from gossamer.shortage import lacking
 
 DEFAULTS = Tree()
+
+# For a page of at most `process.aside_bytes`: twenty times the slowest honest one. Other threads of the process, such
+# as those that compact its stores, count too.
+TIME_HERE_S_MAX = 8.0
 
 # Directives of X-Robots-Tag with a value of their own; any other word before a colon names a robot.
 _WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
@@ -39,52 +51,81 @@ class Processor:
         self,
         agent: str = html.AGENT,
         process: ProcessSettings = DEFAULTS.process,
-        context: ContextSettings = DEFAULTS.context,
         *,
         schemes: tuple[str, ...] = ("http", "https"),
         parameters_dropped: tuple[str, ...] = (),
         parameters_kept: tuple[str, ...] = (),
+        may_die: bool = False,
     ) -> None:
-        """The last three as they were told to `url.canonical.choose` in this process."""
+        """`schemes` and `parameters_…` as they were told to `url.canonical.choose` in this process.
+
+        `may_die`: this process is a worker, and another takes its place; a user's program is not ended."""
         load_own()
         self._agent = agent.lower()
+        self._may_die = may_die
         self._aside_bytes = process.aside_bytes
-        self._shingle_words = process.shingle_words
-        self._readers = Readers(agent, process, context)
+        self._readers = Readers(agent, process)
         self._believed = OWN.keys() - TYPES.keys()
-        modules = sorted({reader.process.__module__ for reader in OWN.values() if reader.can_go_aside})
-        self._aside = Aside(
-            Setup(agent, process, context, schemes, parameters_dropped, parameters_kept, sys.path, modules)
+        modules = sorted({reader.process.__module__ for reader in OWN.values() if reader.can_be_sandboxed})
+        self._sandbox = Sandbox(
+            Setup(agent, process, schemes, parameters_dropped, parameters_kept, sys.path, modules)
         )
 
-    async def process(self, url: Url, fetched: Fetched, watched: Watched = nullcontext) -> Page:
-        """`watched` is entered while the body is read in this process: should that kill us, this page is to blame."""
+    async def process(
+        self, url: Url, fetched: Fetched, watched: Watched = nullcontext, *, is_suspect: bool = False
+    ) -> Page:
+        """`watched` is entered while the body is read in this process: should that kill us, the page is a suspect."""
+        try:
+            return await self._process(url, fetched, watched, is_suspect=is_suspect)
+        except (OSError, NotRead):
+            raise  # of this machine or of the end of the crawl, and not of the page
+        except Exception as fault:
+            if short := lacking(fault):
+                raise short from None
+            return Page(url, fault=bug(fault))
+
+    async def _process(self, url: Url, fetched: Fetched, watched: Watched, *, is_suspect: bool) -> Page:
         declared = fetched.exchange.header("Content-Type")
         media_type = media_type_of(declared, fetched.body[:SNIFFED_BYTES], self._believed)
         reader = self._readers.get(media_type)
         if reader is None or not len(fetched.body):
             page = Page(url, media_type=media_type)
-        elif self._goes_aside(reader, fetched.body):
-            page = await self._aside.read(url, media_type, declared, fetched.body)
+        elif (is_suspect and reader.can_be_sandboxed) or self._goes_to_sandbox(reader, fetched.body):
+            page = await self._sandbox.read(url, media_type, declared, fetched.body)
         else:
             with watched():
-                page = self._readers.read(media_type, fetched.body[: reader.head_bytes], url, declared)
+                page = self._read_here(media_type, fetched.body[: reader.head_bytes], url, declared)
         return _with_headers(self._with_fingerprint(page), fetched, self._agent)
 
+    def hurry(self) -> None:
+        """The crawl ends: what waits to be read in the sandbox is left for its next start."""
+        self._sandbox.hurry()
+
+    def _read_here(self, media_type: str, body: bytes, url: Url, declared: str | None) -> Page:
+        """Within a bound of processor time, which a busy machine does not make longer: nothing else ends a parser
+        written in C."""
+        if not self._may_die:
+            return self._readers.read(media_type, body, url, declared)
+        signal.setitimer(signal.ITIMER_PROF, TIME_HERE_S_MAX)
+        try:
+            return self._readers.read(media_type, body, url, declared)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
     async def close(self) -> None:
-        await self._aside.close()
+        await self._sandbox.close()
 
     def _with_fingerprint(self, page: Page) -> Page:
-        # Here and not aside, where importing numpy would double the time to start; it is 20 ms at most.
+        # Here and not in the sandbox, where importing numpy would double the time to start; it is 20 ms at most.
         text = page.main_text or page.text
         if not text:
             return page
         # Without the title, which ends in the name of the site: a copy elsewhere would differ (docs/decisions/0010).
-        bits, words = fingerprint(text, shingle_words=self._shingle_words)
-        return replace(page, simhash=bits, words=words)
+        words = words_in(text)
+        return replace(page, simhash=simhash_of(words.plain), words=len(words.plain), sketch=sketch_of(words))
 
-    def _goes_aside(self, reader: Reader, body: Body) -> bool:
-        if reader.head_bytes is not None or not reader.can_go_aside:
+    def _goes_to_sandbox(self, reader: Reader, body: Body) -> bool:
+        if reader.head_bytes is not None or not reader.can_be_sandboxed:
             return False
         # A packed body may become a thousand times as large.
         return reader.is_risky or len(body) > self._aside_bytes or body[:2] == GZIP

@@ -5,7 +5,7 @@ is heard from a scanner that forgives nearly everything and loads nothing (`xml.
 been read to the end. What the extensions for news, pictures, videos and other languages say is not about the page.
 
 Bounded as sitemaps.org demands: 50,000 URLs and 50 MiB, counted after decompression.
-Entries of an index come with rel `sitemap`. Which hosts a sitemap may speak for is a question for the door.
+Entries of an index come with rel `sitemap`. Which hosts a sitemap may speak for is a question for the link filter.
 """
 
 from __future__ import annotations

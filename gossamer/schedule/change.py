@@ -20,7 +20,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from gossamer.records import History
+from gossamer.visit_history import History
 
 VISITS_MAX = 64  # the rate is then known to about 20 %, which costs next to no freshness (docs/freshness.md)
 DATE_SHARE_MIN = 0.01  # of the interval: a date so near to now is the server's clock, or might as well be
@@ -73,7 +73,17 @@ def seen(
         changes, changed_at = changes + 1, now
         log_sum, log_squares = log_sum + round(1000 * log), log_squares + round(1000 * log * log)
     after = History(
-        now, visits, changes, dated, quiet_s, log_sum, log_squares, changed_at, look, history.pace, history.cell
+        now,
+        visits,
+        changes,
+        dated,
+        quiet_s,
+        log_sum,
+        log_squares,
+        changed_at,
+        look,
+        history.change_rate,
+        history.cell,
     )
     return after if visits < VISITS_MAX else halved(after)
 

@@ -37,6 +37,7 @@ TAX = 10  # the tenth part goes to Lambda
 CROSS = 3  # measured, docs/importance.md
 EVEN_PAGES_MIN = 10_000  # while fewer are known the even share is as if there were so many
 GRANT_PAGES = 25  # of a site that get it, for each link from another site
+LAST = 1 / 4096  # weight of a page that is visited after all others: far below the least of them
 KEEP_PAGES = 100  # a site has so many pages before it is asked what they are worth to others
 KEEP_SHARE = 100  # and then each has to earn the hundredth part of an even share
 
@@ -78,7 +79,7 @@ def grant(even: int, site_pages: int, site_in_links: int) -> int:
 
 def worths(credit: int, crosses: Sequence[bool]) -> list[int]:
     """What each link of a page is worth, which has so much to give; `crosses`: whether it leads to another site."""
-    parts = sum(CROSS if cross else 1 for cross in crosses)
+    parts = len(crosses) + (CROSS - 1) * sum(crosses)
     if not parts:
         return []
     part = (credit - credit // TAX) // parts
@@ -126,7 +127,7 @@ def on_the_way(treasuries: Mapping[int, Treasury]) -> int:
 # --- What credit says ---
 
 
-def standing(credit: int, minted: int) -> float:
+def importance(credit: int, minted: int) -> float:
     """In [0, 1], for a priority: the share of all credit on a logarithmic scale, 0 for a thousand-millionth."""
     return max(0.0, min(1.0, 1 + math.log10(credit / minted) / 9)) if credit and minted else 0.0
 
@@ -136,17 +137,16 @@ def is_worth_more(credit: int, ranked: int) -> bool:
     return credit >= 2 * ranked
 
 
-def weight(earned: int, minted: int, pages_known: int) -> float:
-    """What a page is worth to come back to: what it earned, as a multiple of an even share; 1/64 to 4096."""
-    even = max(1, minted // max(EVEN_PAGES_MIN, pages_known))
-    return bounded(earned / even)
+def weight(earned: int, mean_earned: float) -> float:
+    """What a page is worth to come back to: what it earned, as a multiple of the mean of all pages; 1/64 to 4096."""
+    return bounded(earned / mean_earned) if mean_earned else 1.0
 
 
 def bounded(weight: float) -> float:
     return max(1 / 64, min(4096.0, weight))
 
 
-def earns_its_keep(earned_outside: int, site_pages: int, minted: int, pages_known: int) -> bool:
+def has_earned_its_pages(earned_outside: int, site_pages: int, minted: int, pages_known: int) -> bool:
     """Whether a site that nobody asked for may have more pages. To a trap, others give nothing."""
     even = minted // max(EVEN_PAGES_MIN, pages_known)
     return site_pages < KEEP_PAGES or earned_outside * KEEP_SHARE >= even * site_pages

@@ -13,8 +13,8 @@ Three rules make a graph of them:
                it count for the other, and it is no node itself. Names that lead in a circle are nodes without links
     once       a link counts once, however often it is there, and a link to itself counts nothing
 
-Nodes are all pages that were had and all that are linked to, known to the crawl or not. A host links to another if
-one of its pages does.
+Nodes are all pages that were fetched and all that are linked to, known to the crawl or not. A host links to another
+if one of its pages does.
 
 Nothing here holds the links in memory: it takes 75 bytes a page or visit, whichever are more, and 30 MB.
 """

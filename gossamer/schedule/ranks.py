@@ -10,8 +10,8 @@
 All little-endian. The file is mapped and not read: a look-up touches a few pages of memory that all workers share,
 and takes 4 µs, whatever the size. It is replaced as a whole; who has the old one open goes on reading that.
 
-What it answers is a *standing* in [0, 1] on the scale that credit has too (importance.standing), by the share of all
-rank: 1 for all of it, 0.67 for a thousandth, 0.33 for a millionth, 0 for a thousand-millionth and less.
+What it answers is an *importance* in [0, 1] on the scale that credit has too (importance.importance), by the share of
+all rank: 1 for all of it, 0.67 for a thousandth, 0.33 for a millionth, 0 for a thousand-millionth and less.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.records import Url
-from gossamer.schedule.importance import UNIT, standing
+from gossamer.schedule.importance import UNIT, importance
 from gossamer.schedule.rank import node_of
 from gossamer.schedule.rank_links import Hashes, Ranking, hash_of
 
@@ -51,9 +51,9 @@ class Table:
         place = int(self._hashes.searchsorted(wanted))
         return float(self._ranks[place]) if place < len(self) and self._hashes[place] == wanted else None
 
-    def standing(self, name: str) -> float | None:
+    def importance(self, name: str) -> float | None:
         share = self.rank(name)
-        return None if share is None else standing_of(share)
+        return None if share is None else importance_of(share)
 
     def ranks(self, hashes: Hashes) -> NDArray[np.float32]:
         """Of many at once; 0 where nothing is known, which no rank is."""
@@ -89,15 +89,16 @@ class Ranks:
         return Ranks(Table(numbers[:pages], ranks[:pages]), Table(numbers[pages:], ranks[pages:]), made_at)
 
     def page(self, url: Url) -> float | None:
-        """Its standing in [0, 1]. None: it was not had and nothing linked to it, or it is another name of a page."""
-        return self.pages.standing(url)
+        """Its importance in [0, 1]. None: it was not fetched and nothing linked to it, or it is another name of a
+        page."""
+        return self.pages.importance(url)
 
     def host(self, name: str) -> float | None:
-        return self.hosts.standing(name)
+        return self.hosts.importance(name)
 
 
-def standing_of(share: float) -> float:
-    return standing(int(share * UNIT), UNIT)
+def importance_of(share: float) -> float:
+    return importance(int(share * UNIT), UNIT)
 
 
 def write(path: Path, pages: Ranking, hosts: Ranking, at: float) -> None:

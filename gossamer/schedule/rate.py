@@ -25,7 +25,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gossamer.records import History, Pace
+from gossamer.visit_history import ChangeRates, History
 
 PRIOR_CHANGES = 0.5  # how much the host's other pages count; measured, docs/freshness.md
 PRIOR_RATE = 1 / (30 * 86_400.0)  # before anything is known: once a month
@@ -45,7 +45,7 @@ class Belief(NamedTuple):
         return self.changes / self.time_s
 
 
-NO_PACE = Pace()
+NO_CHANGE_RATES = ChangeRates()
 
 
 def regular(visits: int, changes: int, interval_s: float) -> float:
@@ -111,19 +111,21 @@ def _root(atoms: Sequence[tuple[float, float]], dated: float, quiet_s: float) ->
 # --- What a host's pages say about those that were hardly seen ---
 
 
-def pace_of(belief_: Belief) -> int:
+def change_rate_of(belief_: Belief) -> int:
     return round(100 * math.log(belief_.rate))
 
 
-def moved(pace: Pace, before: int, after: int) -> Pace:
+def moved(change_rate: ChangeRates, before: int, after: int) -> ChangeRates:
     """A page is counted as `after` and no longer as `before`; 0 stands for not counted."""
-    return Pace(pace.pages + bool(after) - bool(before), pace.log_sum + after - before)
+    return ChangeRates(change_rate.pages + bool(after) - bool(before), change_rate.log_sum + after - before)
 
 
-def prior_rate(host: Pace, everywhere: Pace = NO_PACE, first_guess: float = PRIOR_RATE) -> float:
+def prior_rate(
+    host: ChangeRates, everywhere: ChangeRates = NO_CHANGE_RATES, first_guess: float = PRIOR_RATE
+) -> float:
     """The middle rate of a host's pages, in so far as there are any; else of all pages; else a guess."""
     return math.exp(_mean(host, _mean(everywhere, math.log(first_guess))))
 
 
-def _mean(pace: Pace, otherwise: float) -> float:
-    return (pace.log_sum / 100 + PRIOR_PAGES * otherwise) / (pace.pages + PRIOR_PAGES)
+def _mean(change_rate: ChangeRates, otherwise: float) -> float:
+    return (change_rate.log_sum / 100 + PRIOR_PAGES * otherwise) / (change_rate.pages + PRIOR_PAGES)

@@ -23,6 +23,13 @@ of both sides over it, with u = t / b, the equation has a closed form again:
 With much evidence it is the same as above. With little (a <= 1) it always has a solution: nobody is let go before it
 is known, and the less is known the wider the net. Exploring needs no rule of its own.
 
+**A budget is a bound and not a goal.** Where there is more of it than the pages need, the equation would spend all of
+it: a page that changes once a month would be visited every hour. So no interval is shorter than a share of the
+estimated time between two changes (`Bounds.interval_share`). At a tenth a copy is fresh for 95 % of the time; all
+further visits together could gain the other 5. Where even these intervals take more than the budget, every visit
+competes with others that gain as much, and the floor would only move visits to where they gain less: there it does
+not hold (`plan`; docs/decisions/0017 has the measurement).
+
 **The census.** To find the multiplier one has to know how much all pages together would want at each. Each partition
 counts its pages in cells, by octaves of a, b and weight: some hundred numbers, which change in the same batch as the
 page. Added up over all partitions they give the multiplier for a budget at once, without waiting to see what is
@@ -41,6 +48,7 @@ DAY_S = 86_400.0
 GONE_S = (DAY_S, 4 * DAY_S, 16 * DAY_S, 64 * DAY_S)  # until a page that is gone is looked for again
 SMALL = 1e-4  # below it the two terms of the gain cancel each other out
 WEIGHT_ZERO = 40  # the octave of weight 1 in a cell
+NO_GAIN_S = 1e-9  # a multiplier at which every page wants all that its bounds allow
 
 Census = Mapping[int, int]
 """How many pages are in each cell."""
@@ -51,6 +59,7 @@ class Bounds(NamedTuple):
 
     shortest_s: float = 3600.0
     longest_s: float = 90 * DAY_S
+    interval_share: float = 0.1  # nor before this share of the estimated time between two changes; see `plan`
 
 
 USUAL = Bounds()
@@ -72,10 +81,11 @@ def interval_s(belief: Belief, weight: float, multiplier: float, bounds: Bounds 
     """How long to wait after a visit. Newton's steps in logarithms, from below: there they cannot overshoot."""
     a, b = belief
     wanted_s = multiplier / weight
+    shortest_s = max(bounds.shortest_s, bounds.interval_share * b / a)
     if gain_s(bounds.longest_s, belief) <= wanted_s:
         return bounds.longest_s  # let go, or nearly
     t = b * math.sqrt(2 * wanted_s / (a * b))
-    while t > bounds.shortest_s / 2:
+    while t > shortest_s / 2:
         gain = gain_s(t, belief)
         u = t / b
         slope = b * a * u * u * math.exp(-(a + 1) * math.log1p(u)) / gain
@@ -83,7 +93,7 @@ def interval_s(belief: Belief, weight: float, multiplier: float, bounds: Bounds 
         t *= math.exp(min(step, 1.0))
         if step < 1e-3:
             break
-    return max(bounds.shortest_s, min(bounds.longest_s, t))
+    return min(bounds.longest_s, max(shortest_s, t))
 
 
 def chance_fresh(age_s: float, belief: Belief) -> float:
@@ -170,11 +180,18 @@ def multiplier_for(census: Census, budget_per_s: float, bounds: Bounds = USUAL, 
     return math.exp(at)
 
 
+def plan(census: Census, budget_per_s: float, bounds: Bounds, start: float = DAY_S) -> tuple[float, Bounds]:
+    """The multiplier for a budget, and the bounds that hold with it: without a floor where the budget is scarce."""
+    if visits_per_s(census, NO_GAIN_S, bounds) > budget_per_s:
+        bounds = bounds._replace(interval_share=0.0)
+    return multiplier_for(census, budget_per_s, bounds, start), bounds
+
+
 def adapt(share: float, wanted: float, budget: float, periods: float = 1.0) -> float:
     """What the budget is multiplied by when the multiplier is sought: a slow hand on the tiller.
 
     The census knows what pages want. It does not know of hosts that cannot be asked so often, or of visits that
-    sitemaps call for. `wanted` is what came due in a period, whether it was had or not, and a tenth of what is
+    sitemaps call for. `wanted` is what came due in a period, whether it was fetched or not, and a tenth of what is
     overdue in all; a twentieth of the difference is made up for in each. Visits made would be no measure: they stop
     at the budget. A period is a quarter of a day; `periods` may be a part of one."""
     return float(max(0.5, min(1.5, share * (budget / max(wanted, budget / 4)) ** (0.05 * periods))))

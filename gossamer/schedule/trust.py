@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gossamer.records import Trust
+from gossamer.visit_history import Trust
 
 COUNT_MAX = 1000
 DATES_SHARE_MIN = 0.8  # of dates that were right: with nothing known it is a half, after three right ones it is this
@@ -32,21 +32,21 @@ def after_visit(trust: Trust, *, changed: bool, dated_later: bool | None, said: 
     """`dated_later`: whether its date is later than our last visit; None: no date, or no body to check it by (304).
 
     `said`: by a sitemap since that visit, as in `History`."""
-    right, wrong, called_changed, called_same, silent_changed, silent_same = msgspec.structs.astuple(trust)
+    right, wrong, announced_changed, announced_same, silent_changed, silent_same = msgspec.structs.astuple(trust)
     if dated_later is not None:
         right, wrong = right + (dated_later is changed), wrong + (dated_later is not changed)
     if said == 2:
-        called_changed, called_same = called_changed + changed, called_same + (not changed)
+        announced_changed, announced_same = announced_changed + changed, announced_same + (not changed)
     elif said == 1:
         silent_changed, silent_same = silent_changed + changed, silent_same + (not changed)
-    counts = (right, wrong, called_changed, called_same, silent_changed, silent_same)
+    counts = (right, wrong, announced_changed, announced_same, silent_changed, silent_same)
     if max(counts) > COUNT_MAX:
         counts = tuple(count // 2 for count in counts)
     return Trust(*counts)
 
 
-def odds_of_call(trust: Trust) -> float:
+def odds_of_announcement(trust: Trust) -> float:
     """By how much "it changed", said by the sitemap, raises the odds that it did."""
-    of_changed = (trust.called_changed + 1) / (trust.called_changed + trust.silent_changed + 2)
-    of_same = (trust.called_same + 1) / (trust.called_same + trust.silent_same + 2)
+    of_changed = (trust.announced_changed + 1) / (trust.announced_changed + trust.silent_changed + 2)
+    of_same = (trust.announced_same + 1) / (trust.announced_same + trust.silent_same + 2)
     return max(1 / ODDS_MAX, min(ODDS_MAX, of_changed / of_same))

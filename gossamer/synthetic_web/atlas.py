@@ -64,7 +64,7 @@ class Atlas:
         return f"http://{self.hostname(host)}{port}{path}"
 
     def is_barren(self, host: int) -> bool:
-        """Its robots.txt cannot be had, so nothing on it may be fetched, and nothing is found through it."""
+        """Its robots.txt cannot be fetched, so nothing on it may be fetched, and nothing is found through it."""
         return self.robots_kind(host) in UNREACHABLE
 
     def robots_kind(self, host: int) -> RobotsKind:

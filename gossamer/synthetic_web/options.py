@@ -4,8 +4,8 @@ A behaviour that belongs to pages is given as a share: 0.05 means that one page 
 to say that the page is ordinary and links to the odd thing. A share of 0 switches the behaviour off; others are
 rounded to one page in n. A web with at least n pages has the behaviour at least once (see `Atlas.carries`).
 
-Everything is off by default; the presets `plain`, `demo`, `everything` and `trapped` are the usual starting points,
-and `dataclasses.replace` makes variations of them.
+Everything is off by default; the presets `plain`, `demo`, `everything`, `world` and `trapped` are the usual starting
+points, and `dataclasses.replace` makes variations of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from typing import Any
 HOSTS_MAX = 254 * 256 * 254  # addresses 127.1.0.1 to 127.254.255.254, without last numbers 0 and 255
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
+
+TRAPS = ("calendars", "sessions", "repeating", "facets", "deep")
+TRAP_SHARE = 1 / 1000  # of the pages: with 40 pages a host, one host in 25 has a trap of each kind
+ORDINARY_SITES = 10  # one of each kind, look_alikes.py
 
 
 class RobotsKind(StrEnum):
@@ -95,7 +99,8 @@ class WebOptions:
 
     # Hosts on top of the others, each linked from one of them.
     trap_hosts: int = 0  # nothing but a trap, every kind in turn
-    look_alike_hosts: int = 0  # archives, lists, catalogues and the like: honest, with the addresses of traps
+    look_alike_hosts: int = 0  # archives, lists, shops, forums and the like: honest, and easily taken for traps
+    products: int = 40  # of a shop among them
 
     # How ordinary pages are sent.
     gzip: float = 0.0  # where the client accepts it
@@ -171,6 +176,15 @@ class WebOptions:
         )
         shares |= dict.fromkeys(("slow", "dripping", "endless", "silent"), share / 4)
         return replace(web, **shares)
+
+    @classmethod
+    def world(
+        cls, *, hosts: int = 50, pages_per_host: int = 40, seed: int = 0, port: int = 0, products: int = 500
+    ) -> WebOptions:
+        """Every behaviour, with traps on few hosts, and ordinary sites that are easily taken for traps."""
+        web = cls.everything(hosts=hosts, pages_per_host=pages_per_host, seed=seed, port=port)
+        few: dict[str, Any] = dict.fromkeys(TRAPS, TRAP_SHARE)
+        return replace(web, look_alike_hosts=ORDINARY_SITES, products=products, **few)
 
     @classmethod
     def trapped(cls, *, hosts: int = 96, pages_per_host: int = 20, seed: int = 0, port: int = 0) -> WebOptions:

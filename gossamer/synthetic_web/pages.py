@@ -15,7 +15,7 @@ from email.utils import formatdate
 
 from gossamer.synthetic_web.answer import Anchor, Answer, Delivery, Visit
 from gossamer.synthetic_web.atlas import Atlas
-from gossamer.synthetic_web.changes import Changes
+from gossamer.synthetic_web.habits.changes import Changes
 from gossamer.synthetic_web.html import FRAME_BYTES, HTML, LINK_BYTES, render
 from gossamer.synthetic_web.text import text
 

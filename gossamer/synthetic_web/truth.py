@@ -4,7 +4,7 @@ A breadth-first search over the web's own answers, without HTTP, HTML parsing or
 they link to, and the one who wrote the rules says what they forbid. So it can judge a crawler that uses all three.
 
 The rules it follows are those of the design: nofollow links and pages are not followed, a redirect is, up to five
-in a row after a page, hosts whose robots.txt cannot be had are left alone, and an answer that comes after a few
+in a row after a page, hosts whose robots.txt cannot be fetched are left alone, and an answer that comes after a few
 refusals counts as an answer. Depth counts links from a seed; a redirect does not add to it.
 """
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from gossamer.synthetic_web.answer import FAILING, Answer, Request
+from gossamer.synthetic_web.habits.sitemaps import has_sitemap
+from gossamer.synthetic_web.habits.trap_hosts import kind_of
+from gossamer.synthetic_web.habits.traps import trap_kind
 from gossamer.synthetic_web.options import UNREACHABLE
-from gossamer.synthetic_web.sitemaps import has_sitemap
-from gossamer.synthetic_web.trap_hosts import kind_of
-from gossamer.synthetic_web.traps import trap_kind
 from gossamer.synthetic_web.web import Web
 
 HOPS_MAX = 5
@@ -39,7 +39,7 @@ class Truth:
     failing: dict[str, int | str] = field(default_factory=dict)  # to be asked for, with status or kind of failure
     late: dict[str, int] = field(default_factory=dict)  # reachable, but only after refusals with this status
     disallowed: set[str] = field(default_factory=set)  # linked, and forbidden by robots.txt
-    withheld: set[str] = field(default_factory=set)  # linked, on a host whose robots.txt cannot be had
+    withheld: set[str] = field(default_factory=set)  # linked, on a host whose robots.txt cannot be fetched
     unreachable_robots: set[str] = field(default_factory=set)  # those hosts
     nofollow: set[str] = field(default_factory=set)  # only linked by links that say nofollow
     too_far: set[str] = field(default_factory=set)  # behind more than five redirects
@@ -192,7 +192,7 @@ class _Search:
             self.truth.sitemaps.update(files)
 
     def read(self, url: str, depth: int, answer: Answer) -> None:
-        """A page that was had: its links, and who else has its bytes."""
+        """A page that was fetched: its links, and who else has its bytes."""
         truth = self.truth
         truth.reachable.add(url)
         digest = hashlib.blake2b(answer.body, digest_size=16).hexdigest()

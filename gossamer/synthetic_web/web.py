@@ -6,7 +6,7 @@ that is not ordinary. The first part of a path names the section, and each secti
     pages.py      /  /p/N                                        ordinary pages
     robots.py     /robots.txt /rules/ /private/ /tmp/ /print/    rules, and what they are about
     redirects.py  /moved/ /landing/ /chain/ /loop/               also loops, and into forbidden places
-    failures.py   /missing/ /busy/ /broken/ /reset/ /slow/ ...   what cannot be had, or not at once
+    failures.py   /missing/ /busy/ /broken/ /reset/ /slow/ ...   what cannot be fetched, or not at once
     markup.py     /charset/ /untyped/ /files/ /nofollow/ ...     what pages say of themselves, and files
     copies.py     /copy/ /near/                                  duplicates
     traps.py      /calendar/ /shop/ /repeat/ /facets/ /deep/     places without end
@@ -29,19 +29,19 @@ from urllib.parse import urlsplit
 
 import brotli
 
-from gossamer.synthetic_web import (
+from gossamer.synthetic_web import markup
+from gossamer.synthetic_web.answer import Answer, Request, Visit
+from gossamer.synthetic_web.atlas import Atlas
+from gossamer.synthetic_web.habits import (
     copies,
     failures,
     look_alikes,
-    markup,
     redirects,
     robots,
     sitemaps,
     trap_hosts,
     traps,
 )
-from gossamer.synthetic_web.answer import Answer, Request, Visit
-from gossamer.synthetic_web.atlas import Atlas
 from gossamer.synthetic_web.html import plain_answer
 from gossamer.synthetic_web.options import RobotsKind, WebOptions
 from gossamer.synthetic_web.pages import Carried, changes_of, ordinary_page

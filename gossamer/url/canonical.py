@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import sha256
 
 from ada_url import join_url
 
@@ -57,6 +58,11 @@ def choose(schemes: Iterable[str] = ("http", "https"), dropped: Iterable[str] = 
     _crawled = tuple(f"{scheme}://" for scheme in schemes)
     _parameters = Parameters(map(_as_in_a_query, dropped), map(_as_in_a_query, kept))
     _parts_of.cache_clear()
+
+
+def is_crawled(url: Url) -> bool:
+    """Whether a canonical URL has a scheme that this process crawls; it had one when it was accepted."""
+    return url.startswith(_crawled)
 
 
 def choose_for(tree: Tree) -> None:
@@ -161,3 +167,8 @@ def normal_query(query: str) -> str:
 
 def _name(parameter: str) -> str:
     return parameter.partition("=")[0]
+
+
+def digest_of(url: str) -> str:
+    """SHA-256: what databases of others know a page by (`url_hash`)."""
+    return sha256(url.encode()).hexdigest()

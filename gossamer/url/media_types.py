@@ -1,9 +1,10 @@
 """Which media types a crawl wants (`crawl.media_types`), asked twice: of a URL's ending, and of an answer's header.
 
 A URL tells its type only where its ending is plain: what ends in .mp4 is a video, while .php, .html or no ending
-can be anything. So the table holds endings that hardly ever lead to something else, and the question at the door is
-whether we can be sure. Everything else is asked for, and the answer's Content-Type decides (fetch/http.py). Our own
-table and not the standard library's, which reads what is installed on the machine and so differs between workers.
+can be anything. So the table holds endings that hardly ever lead to something else, and the question by the link
+filter is whether we can be sure. Everything else is asked for, and the answer's Content-Type decides (fetch/http.py).
+Our own table and not the standard library's, which reads what is installed on the machine and so differs between
+workers.
 
 Deliberately absent: .xml, .json, .gz and the like, which may be sitemaps and feeds; .com, .ts, .bin, .dat, which are
 several things. A last part with a colon is a page about a file: /wiki/File:Garden.jpg.

@@ -5,15 +5,20 @@ An *origin* is scheme, host and port, with brackets: what has one robots.txt. A 
 the public suffix list, private suffixes included, so that a.github.io and b.github.io are two sites just as
 a.co.uk and b.co.uk are. An address is its own site, and so is a bare suffix or a single label such as `localhost`.
 
-Partitions are cut by site, so the answers here must not change within a crawl; the list comes bundled with a
-library. All functions take canonical URLs (`gossamer.url.canonical`); `host_of` and `origin_of` also take an origin.
+Partitions are cut by site, so the answers here must not change within a crawl. The list comes bundled with a library
+that is updated, so a crawl keeps the list that it began with, and whoever opens the crawl goes by that (`go_by`).
+All functions take canonical URLs (`gossamer.url.canonical`); `host_of` and `origin_of` also take an origin.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
 
+import publicsuffixlist
 from publicsuffixlist import PublicSuffixList
 
 from gossamer.records import Url
@@ -25,9 +30,16 @@ FOLDERS_MAX = 32  # from the top; what is deeper looks like a trap long before
 
 def host_of(url: Url) -> str:
     authority = url.split("/", 3)[2]
-    if authority.startswith("["):
+    if ":" not in authority:  # as most are
+        return authority
+    if authority[0] == "[":
         return authority[1 : authority.index("]")]
     return authority.partition(":")[0]
+
+
+def clock_name(host: str) -> str:
+    """The name that politeness knows a host by: a dot at the end names the same machine."""
+    return host.removesuffix(".") or host
 
 
 def origin_of(url: Url) -> str:
@@ -67,6 +79,31 @@ def is_address(host: str) -> bool:
 
 
 @cache
+def installed_list() -> bytes:
+    """The public suffix list that came with the library."""
+    return Path(publicsuffixlist.PSLFILE).read_bytes()
+
+
+@cache
+def installed_digest() -> str:
+    return sha256(installed_list()).hexdigest()
+
+
+_list: Path | None = None  # None: the one that came with the library
+when_list_changes: list[Callable[[], None]] = []  # called by `go_by`: for what others remember of sites
+
+
+def go_by(file: Path | None) -> None:
+    """From now on this process cuts sites by the list in this file; None: by the installed one."""
+    global _list  # noqa: PLW0603 - one process, one crawl, and every link on every page asks
+    if file != _list:
+        _list = file
+        for forget in (_suffixes.cache_clear, site_of.cache_clear, *when_list_changes):
+            forget()
+
+
+@cache
 def _suffixes() -> PublicSuffixList:
     # Reading the list takes 40 ms, so not at import. Unknown suffixes count as suffixes, as the list demands.
-    return PublicSuffixList(accept_unknown=True, only_icann=False)
+    rules = (_list.read_bytes() if _list is not None else installed_list()).decode()
+    return PublicSuffixList(rules.splitlines(), accept_unknown=True, only_icann=False)

@@ -8,7 +8,7 @@ rules are pure; time comes in as an argument.
 - too long, too deep: links that grow by a bit on every page;
 - repeated parts of a path, /a/b/a/b/a/b, and three or more parts that come twice in a row, /a/b/c/a/b/c: a relative
   link that should have been absolute, or a folder that holds itself. Numbers do not count, since dates and numbered
-  folders repeat them honestly (/2011/11/11/11, /00/00/00/42.jpg);
+  folders repeat them honestly (/2011/11/11/11, /00/00/00/42.jpg), unless five and more in a row count up, /1/2/3/4/5;
 - too many parameters, the same parameter again and again: filters that pile up; a URL inside a URL inside a URL;
 - calendars: "next month" without end. A date far ahead, or far back in what calls itself a calendar.
   /2003/05/some-title is an archive, /products/2100/5 is no date.
@@ -19,10 +19,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from gossamer.records import Reason, Url
 from gossamer.settings import TrapsSettings
 
+COUNTED_MIN = 5  # numbers in a row that count up: a path that grows by one part on every page
 CYCLE_MIN = 3  # parts; fewer come twice in a row honestly, /en/docs/en/docs
 CALENDAR_YEARS_AHEAD = 2  # next year's conference is announced, and the one after; hardly anything beyond
 CALENDAR_YEARS_BACK = 15  # few event calendars are older, and every calendar program goes back for ever
@@ -79,7 +81,19 @@ def _repeats(parts: list[str], most: int) -> bool:
     again = len(parts) - len(set(parts))
     if again >= most and any(times > most and not _is_number(part) for part, times in Counter(parts).items()):
         return True
-    return again >= CYCLE_MIN and _cycles(parts)
+    if again >= CYCLE_MIN and _cycles(parts):
+        return True
+    return len(parts) >= COUNTED_MIN and _counts_up(parts)
+
+
+def _counts_up(parts: list[str]) -> bool:
+    run = 0
+    for before, part in pairwise(parts):
+        is_next = before.isdecimal() and part.isdecimal() and len(part) < 6 and int(part) == int(before[:6]) + 1
+        run = run + 1 if is_next else 0
+        if run == COUNTED_MIN - 1:
+            return True
+    return False
 
 
 def _cycles(parts: list[str]) -> bool:

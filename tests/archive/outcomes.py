@@ -29,7 +29,7 @@ PAGE_URL = "http://a.test/1"
 
 def folder_of(archive: WarcArchive) -> Path:
     """Where a local archive lies."""
-    return Path(archive.shelf.where)
+    return Path(archive.storage.where)
 
 
 def exchange(head: bytes = HEAD, status: int = 200, request: bytes = REQUEST) -> Exchange:

@@ -1,4 +1,4 @@
-"""Compaction on every kind of archive, also where it dies in the middle: what is kept is there once, and is found."""
+"""Compaction in every place, also where it dies in the middle: what is kept is there once, and is found."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.archive import objects, reader, series
+from gossamer.archive import reader, segments
 from gossamer.archive.compaction import Compaction, Moves, Summary
 from gossamer.archive.listing import microseconds, visits_in
-from gossamer.archive.objects import open_archive
-from gossamer.archive.positions import Export
-from gossamer.archive.series import VISITS, WARC, parsed
-from gossamer.archive.shelf import FolderShelf, Shelf
+from gossamer.archive.segments import ENDING, parsed
+from gossamer.archive.storage import FolderStorage, Storage
+from gossamer.archive.warc import WarcArchive
+from gossamer.export.positions import Export
 from gossamer.records import Claim, Exchange, Fetched, Lease, Link, Outcome, Page, Place, Url, Verdict
 from gossamer.settings import MIB, ArchiveSettings
 from tests.archive.outside import seen_by_all
@@ -27,7 +27,7 @@ from tests.s3.server import server
 
 DAY_S = 86_400.0
 NOW = 1_700_000_000.5
-KINDS = {"warc": WARC, "objects": VISITS}
+SETTINGS = ArchiveSettings(file_bytes_max=MIB)
 
 
 class Died(Exception):
@@ -36,7 +36,7 @@ class Died(Exception):
 
 @dataclass
 class PaperBooks:
-    """The books of a crawl in memory: where each page's record lies, and who claimed what."""
+    """The archive records of a crawl in memory: where each page's record lies, and who claimed what."""
 
     partitions: int = 2
     pages: dict[bytes, Place] = field(default_factory=dict)
@@ -66,15 +66,14 @@ class Crawl:
     """An archive that is filled visit by visit, each its own commit."""
 
     folder: Path
-    shelf: Shelf
+    storage: Storage
     settings: ArchiveSettings
-    books: PaperBooks = field(default_factory=PaperBooks)
+    records: PaperBooks = field(default_factory=PaperBooks)
 
     async def visit(self, url: Url, body: bytes, days: float, verdict: Verdict | None = None) -> None:
-        partition = int(url[-1]) % self.books.partitions
-        one_a_file = msgspec.structs.replace(self.settings, file_bytes_max=1)
-        archive = open_archive(one_a_file, self.shelf, partition, {"operator": "me"})
-        await archive.recover(self.books.end(partition))
+        partition = int(url[-1]) % self.records.partitions
+        archive = WarcArchive(self.storage, partition, about={"operator": "me"}, file_bytes_max=1)
+        await archive.recover(self.records.end(partition))
         at = NOW + days * DAY_S
         status = 304 if verdict and verdict.kind == "unchanged" else 200
         head = f"HTTP/1.1 {status} OK\r\nServer: x\r\n\r\n".encode()
@@ -85,10 +84,10 @@ class Crawl:
         [place] = await archive.save([outcome])
         archive.close()
         assert place is not None
-        self.books.pages[self.books.key(url)] = place
-        self.books.ends[partition] = archive.end
+        self.records.pages[self.records.key(url)] = place
+        self.records.ends[partition] = archive.end
         if claim and outcome.verdict.is_original:
-            self.books.claims.add((self.books.key(url), microseconds(at)))
+            self.records.claims.add((self.records.key(url), microseconds(at)))
 
     def compact(self, *exports: Export, die_at: int | None = None, dry: bool = False) -> Summary:
         steps = 0
@@ -99,46 +98,38 @@ class Crawl:
             if steps == die_at:
                 raise Died(point)
 
-        compaction = Compaction(self.shelf, self.books, self.settings, exports, NOW, reached)
+        compaction = Compaction(
+            self.storage, self.records, self.settings, [export.positions for export in exports], NOW, reached
+        )
         return compaction.run(self.folder / "catalogue", dry=dry)
 
     def files(self) -> list[str]:
-        return series.files(self.shelf, KINDS[self.settings.kind])
+        return segments.files(self.storage)
 
     def visits(self) -> list[tuple[Url, int]]:
         """What a reader sees, every visit that is in force: its URL, and on which day that was."""
         names = [name for name in map(parsed, self.files()) if name is not None]
-        found = [visit for name in names for visit in visits_in(self.shelf, name, None)]
+        found = [visit for name in names for visit in visits_in(self.storage, name, None)]
         return sorted((visit.url, round((visit.at / 1e6 - NOW) / DAY_S)) for visit in found)
 
     def claimed(self, url: Url) -> list[int]:
-        return sorted(round((at / 1e6 - NOW) / DAY_S) for key, at in self.books.claims if key == url.encode())
+        return sorted(round((at / 1e6 - NOW) / DAY_S) for key, at in self.records.claims if key == url.encode())
 
     def limit(self, **limits: float) -> None:
         self.settings = msgspec.structs.replace(self.settings, **limits)
 
     def check_places(self) -> None:
         """Every page's place leads to its own record."""
-        for key, place in self.books.pages.items():
-            if self.settings.kind == "warc":
-                assert reader.read(self.shelf, place).url == key.decode()
-            else:
-                assert objects.read_entry(self.shelf, place).url == key.decode()
-
-
-@pytest.fixture(params=["warc", "objects"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+        for key, place in self.records.pages.items():
+            assert reader.read(self.storage, place).url == key.decode()
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def crawl(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Crawl:
-    shelf = FolderShelf(tmp_path / "archive") if request.param == "folder" else server().shelf(server().new_place())
-    return Crawl(tmp_path, shelf, settings_of(kind))
-
-
-def settings_of(kind: str) -> ArchiveSettings:
-    return ArchiveSettings(kind=kind, file_bytes_max=MIB)  # type: ignore[arg-type]
+def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
+    storage = (
+        FolderStorage(tmp_path / "archive") if request.param == "folder" else server().storage(server().new_place())
+    )
+    return Crawl(tmp_path, storage, SETTINGS)
 
 
 A, B, C, D = (f"http://a.test/{number}" for number in (1, 2, 3, 4))
@@ -161,8 +152,7 @@ async def test_without_limits_all_is_kept_and_the_files_of_a_partition_become_on
     await history(crawl)
     summary = crawl.compact()
     assert crawl.visits() == ALL
-    ending = KINDS[crawl.settings.kind]
-    assert crawl.files() == [f"000-00000-00002-1{ending}", f"001-00000-00004-1{ending}"]
+    assert crawl.files() == [f"000-00000-00002-1{ENDING}", f"001-00000-00004-1{ENDING}"]
     assert (summary.files_before, summary.files_after, summary.visits_dropped) == (8, 2, 0)
     crawl.check_places()
 
@@ -180,34 +170,24 @@ async def test_limits_drop_old_versions_but_none_that_others_refer_to(crawl: Cra
     crawl.check_places()
 
 
-async def test_objects_go_with_the_last_visit_that_shows_them(crawl: Crawl) -> None:
-    await history(crawl)
-    crawl.limit(keep_versions=1)
-    crawl.compact()
-    left = {name for name in crawl.shelf.names() if name.startswith("sha256/")}
-    kept = [b"one", b"four", b"old", b"d"] if crawl.settings.kind == "objects" else []
-    assert left == {objects.object_name(sha256(body).hexdigest()) for body in kept}
-
-
 async def test_a_dry_run_tells_what_would_be_done_and_does_nothing(crawl: Crawl) -> None:
     await history(crawl)
     crawl.limit(keep_versions=1)
-    before = dict(crawl.shelf.sizes())
+    before = dict(crawl.storage.sizes())
     planned = crawl.compact(dry=True)
-    assert dict(crawl.shelf.sizes()) == before
+    assert dict(crawl.storage.sizes()) == before
     assert crawl.compact() == planned
-    assert sum(dict(crawl.shelf.sizes()).values()) == planned.bytes_after < planned.bytes_before
+    assert sum(dict(crawl.storage.sizes()).values()) == planned.bytes_after < planned.bytes_before
     assert planned.versions_dropped == 2
 
 
 async def test_what_was_not_exported_stays_as_it_is(crawl: Crawl) -> None:
     await history(crawl)
     crawl.limit(keep_versions=1)
-    ending = KINDS[crawl.settings.kind]
-    third = Place(f"001-00002{ending}", crawl.shelf.size(f"001-00002{ending}"), 0)
-    summary = crawl.compact(Export("jsonl", positions={0: crawl.books.ends[0] or third, 1: third}))
-    assert crawl.files() == [f"000-00000-00002-1{ending}", f"001-00000-00002-1{ending}"] + [
-        f"001-{number:05d}{ending}" for number in (3, 4)
+    third = Place(f"001-00002{ENDING}", crawl.storage.size(f"001-00002{ENDING}"), 0)
+    summary = crawl.compact(Export("jsonl", positions={0: crawl.records.ends[0] or third, 1: third}))
+    assert crawl.files() == [f"000-00000-00002-1{ENDING}", f"001-00000-00002-1{ENDING}"] + [
+        f"001-{number:05d}{ENDING}" for number in (3, 4)
     ]
     assert summary.files_not_exported == 2
     assert crawl.visits() == [each for each in ALL if each != (A, -60)]
@@ -218,22 +198,21 @@ async def test_saving_goes_on_in_a_new_file_and_compacting_too(crawl: Crawl) -> 
     await history(crawl)
     crawl.compact()
     await crawl.visit(A, b"five", -1)
-    ending = KINDS[crawl.settings.kind]
-    assert crawl.files()[-1] == f"001-00005{ending}"
+    assert crawl.files()[-1] == f"001-00005{ENDING}"
     crawl.compact()
-    assert crawl.files() == [f"000-00000-00002-1{ending}", f"001-00000-00005-2{ending}"]
+    assert crawl.files() == [f"000-00000-00002-1{ENDING}", f"001-00000-00005-2{ENDING}"]
     assert crawl.visits() == sorted([*ALL, (A, -1)])
     crawl.check_places()
 
 
-async def test_a_death_at_any_step_loses_nothing(kind: str, tmp_path: Path) -> None:
+async def test_a_death_at_any_step_loses_nothing(tmp_path: Path) -> None:
     kept = [each for each in ALL if each != (A, -60)]
-    before = Crawl(tmp_path, FolderShelf(tmp_path / "before"), settings_of(kind))
+    before = Crawl(tmp_path, FolderStorage(tmp_path / "before"), SETTINGS)
     await history(before)
     before.limit(keep_versions=2)
     for step in itertools.count(1):
         folder = shutil.copytree(tmp_path / "before", tmp_path / str(step))
-        crawl = Crawl(tmp_path, FolderShelf(folder), before.settings, copy.deepcopy(before.books))
+        crawl = Crawl(tmp_path, FolderStorage(folder), before.settings, copy.deepcopy(before.records))
         try:
             crawl.compact(die_at=step)
             break
@@ -244,7 +223,7 @@ async def test_a_death_at_any_step_loses_nothing(kind: str, tmp_path: Path) -> N
             await crawl.visit(C, b"new", 0)
             crawl.compact()
             assert crawl.visits() == sorted([*kept, (C, 0)])
-            assert len([name for name in crawl.shelf.names() if not name.startswith("sha256/")]) == 2
+            assert len(list(crawl.storage.names())) == 2
             crawl.check_places()
     assert step == 14  # forget; then, for each of two partitions, put, move, and remove its files
 
@@ -266,12 +245,12 @@ async def test_one_death_after_the_other_is_made_good(crawl: Crawl) -> None:
                 kept = sorted([*kept, (C, 0)])
     assert step > 3
     assert crawl.visits() == kept
-    assert len(crawl.files()) == 2 == len([name for name in crawl.shelf.names() if not name.startswith("sha256/")])
+    assert len(crawl.files()) == 2 == len(list(crawl.storage.names()))
     crawl.check_places()
 
 
 async def test_outside_tools_read_joined_files(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path, FolderShelf(tmp_path / "archive"), ArchiveSettings(file_bytes_max=MIB))
+    crawl = Crawl(tmp_path, FolderStorage(tmp_path / "archive"), SETTINGS)
     await history(crawl)
     crawl.compact()
     for name in crawl.files():
@@ -283,6 +262,6 @@ async def test_outside_tools_read_joined_files(tmp_path: Path) -> None:
 def test_a_joined_file_stands_for_those_that_it_was_made_of() -> None:
     names = ["000-00000.warc.gz", "000-00001.warc.gz", "000-00002.warc.gz", "000-00000-00001-1.warc.gz"]
     names += ["000-100000.warc.gz", "000-99999.warc.gz", "001-00000.warc.gz"]
-    in_order = [str(name) for name in series.in_force(filter(None, map(parsed, names)))]
+    in_order = [str(name) for name in segments.in_force(filter(None, map(parsed, names)))]
     assert in_order == [names[3], names[2], names[5], names[4], names[6]]
     assert parsed("000-00000.warc.gz.partial") is None

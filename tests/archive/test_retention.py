@@ -88,6 +88,4 @@ def row(number: int, visit: Visit) -> Row:
     page, at = visit.refers_to or (None, None)
     refers_to = None if page is None else bytes([page])
     own = bytes([visit.page])
-    return Row(
-        own, visit.at, visit.is_version, refers_to, at, b"", "file", number, number + 1, number, 1, visit.is_pinned
-    )
+    return Row(own, visit.at, visit.is_version, refers_to, at, "file", number, number + 1, number, 1, visit.is_pinned)

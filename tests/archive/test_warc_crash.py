@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.archive.series import ArchiveFull
-from gossamer.archive.shelf import ArchiveDamaged
+from gossamer.archive.segments import ArchiveFull
+from gossamer.archive.storage import ArchiveDamaged
 from gossamer.archive.warc import WarcArchive
 from gossamer.records import Place
 from tests.archive.outcomes import pages
@@ -42,7 +42,7 @@ def size(folder: Path, end: Place | None) -> int:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
 @contextmanager
@@ -80,7 +80,7 @@ async def test_recovery_cuts_what_was_not_committed_and_saving_goes_on(folder: P
     assert urls == [None, *(f"http://a.test/{n}" for n in (1, 1, 1, 2, 2, 2, 5, 5, 5))]
 
 
-async def test_recovery_takes_later_files_away_and_leaves_other_partitions_alone(folder: Path) -> None:
+async def test_recovery_sets_later_files_aside_and_leaves_other_partitions_alone(folder: Path) -> None:
     archive = await opened(folder, file_bytes_max=1)
     await archive.save(pages(1))
     committed = archive.end
@@ -91,8 +91,10 @@ async def test_recovery_takes_later_files_away_and_leaves_other_partitions_alone
 
     await opened(folder, committed)
     assert names(folder) == ["003-00000.warc.gz", other.name]
+    assert names(folder / "unknown") == ["003-00001.warc.gz", "003-00002.warc.gz"]  # nobody knows what is in them
     await opened(folder, None)
     assert names(folder) == [other.name]
+    assert len(names(folder / "unknown")) == 3
 
 
 async def test_recovery_after_recovery_changes_nothing(folder: Path) -> None:

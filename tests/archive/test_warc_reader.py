@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gossamer.archive.reader import links_of, read, records
-from gossamer.archive.shelf import CHUNK_BYTES, ArchiveDamaged
+from gossamer.archive.storage import CHUNK_BYTES, ArchiveDamaged
 from gossamer.archive.warc import WarcArchive
 from gossamer.records import Fetched, Link, Place
 from tests.archive.outcomes import PAGE_URL, fetched, folder_of, outcome, pages

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from gossamer.crawl import Crawl
+from gossamer.loop import Crawl
 
 STEPS = ("'key'", "'value'", "'next'")
 STORE = ("'builtins.Rdict'", "'builtins.WriteBatch'", "'builtins.RdictIter'", "'builtins.RdictItems'")

@@ -17,12 +17,15 @@ from tests.crawl.command import ROOT
 @pytest.mark.parametrize(
     ("stack", "stage"),
     [
-        ([["gossamer.process.simhash", "_words"], ["gossamer.process.processor", "process"]], "simhash"),
+        (
+            [["gossamer.process.fingerprints.shingles", "words_in"], ["gossamer.process.processor", "process"]],
+            "simhash",
+        ),
         ([["gossamer.url.canonical", "canonicalize"], ["gossamer.process.links", "add"]], "html"),
-        ([["gossamer.frontier.store", "write"], ["gossamer.frontier.frontier", "finish"]], "finish"),
+        ([["gossamer.frontier.disk.store", "write"], ["gossamer.frontier.frontier", "finish"]], "finish"),
         ([["gossamer.frontier.intake", "add"], ["gossamer.frontier.frontier", "add"]], "frontier add"),
         ([["pycurl.async_multi", "_drive"]], "fetch"),
-        ([["asyncio.runners", "run"], ["gossamer.cli", "in_loop"]], "event loop"),
+        ([["asyncio.runners", "run"], ["gossamer.runtime.event_loop", "in_loop"]], "event loop"),
         ([["gossamer.process.html", "<module>"], ["importlib._bootstrap", "_load"]], "start and end"),
         ([], "event loop"),
     ],

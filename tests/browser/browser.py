@@ -17,7 +17,7 @@ QUIET = (
 )
 PATIENCE_MS = 40_000  # a busy machine is no fault of the page
 PHONE: ViewportSize = {"width": 375, "height": 812}
-DESK: ViewportSize = {"width": 1280, "height": 900}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 
 
 @contextmanager

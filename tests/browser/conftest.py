@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.browser import DESK, Tab, chromium
+from tests.browser.browser import DESKTOP, Tab, chromium
 from tests.browser.hostile import HostileSite, hostile_site
 from tests.browser.stage import Stage, staged
 
@@ -38,8 +38,8 @@ def window(browser: Browser) -> Page:
 
 @pytest.fixture
 def tab(stage: Stage, window: Page) -> Iterator[Tab]:
-    """The dashboard, newly opened at a desk in daylight."""
-    window.set_viewport_size(DESK)
+    """The dashboard, newly opened on a desktop screen in daylight."""
+    window.set_viewport_size(DESKTOP)
     window.emulate_media(color_scheme="light")
     tab = Tab(window)
     window.goto(stage.url)

@@ -106,9 +106,9 @@ def answers(url: str) -> bool:
         return False
 
 
-def until(happened: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
+def until(batch: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
     """Look every few milliseconds until something has happened in another process."""
     end = time.monotonic() + timeout_s
-    while not happened():
-        assert time.monotonic() < end, f"not in {timeout_s} s: {happened}"
+    while not batch():
+        assert time.monotonic() < end, f"not in {timeout_s} s: {batch}"
         time.sleep(0.02)

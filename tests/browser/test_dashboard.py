@@ -8,15 +8,15 @@ from typing import Literal
 
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.browser import DESK, PHONE, Tab
+from tests.browser.browser import DESKTOP, PHONE, Tab
 from tests.browser.hostile import HostileSite
 from tests.browser.stage import HOSTS, Stage, until
 
 BLOCKED = "127.1.0.2"
 ROWS_MAX = 120  # in latest.js
 LOOKS: list[tuple[str, ViewportSize, Literal["light", "dark"]]] = [
-    ("light", DESK, "light"),
-    ("dark", DESK, "dark"),
+    ("light", DESKTOP, "light"),
+    ("dark", DESKTOP, "dark"),
     ("phone", PHONE, "light"),
 ]
 

@@ -16,7 +16,7 @@ from tests.browser.stage import answers, free_port, gossamer, start, until
 def stopped(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """Its address and its folder."""
     folder, port = tmp_path_factory.mktemp("stopped") / "crawl", free_port()
-    gossamer("crawl", "http://127.0.0.1:9/", "--dir", folder, "--allow-private", "--max-time", "0.1")
+    gossamer("crawl", "http://127.0.0.1:4/", "--dir", folder, "--allow-private", "--max-time", "0.1")
     server = start("serve", folder, "--port", port)
     until(lambda: answers(f"http://127.0.0.1:{port}/health"))
     yield f"http://127.0.0.1:{port}", folder

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.cluster.wire import FRAME_BYTES_MAX, BadMessage, Disconnected, Letter, Message, Peer, connect, framed
+from gossamer.cluster.wire import FRAME_BYTES_MAX, BadMessage, Disconnected, Frame, Message, Peer, connect, framed
 from gossamer.cluster.wire import listen as listen_at
 
 
@@ -125,10 +125,10 @@ async def test_nobody_listens(folder: Path) -> None:
         ((FRAME_BYTES_MAX + 1).to_bytes(4, "big"), "announced a frame of"),
         (b"\0\0\0\x03abc", "no message"),
         (b"\0\0\0\0", "no message"),
-        (framed(Letter(1, Strange(1))), "no message"),  # a message, but none for this side
-        (framed(Letter(1, None)), "asked nothing"),
-        (framed(Letter(-1, Double(1))), "answered what was not asked"),
-        (framed(Letter(1, ["Double", "seven"])), "no message"),
+        (framed(Frame(1, Strange(1))), "no message"),  # a message, but none for this side
+        (framed(Frame(1, None)), "asked nothing"),
+        (framed(Frame(-1, Double(1))), "answered what was not asked"),
+        (framed(Frame(1, ["Double", "seven"])), "no message"),
     ],
 )
 async def test_a_bad_frame_closes_its_connection_and_no_other(folder: Path, sent: bytes, said: str) -> None:
@@ -187,10 +187,10 @@ async def test_a_message_too_long_for_a_frame_is_not_sent(folder: Path) -> None:
 async def test_frames_that_arrive_in_pieces(folder: Path) -> None:
     async with listening(folder / "s") as ends:
         reader, writer = await asyncio.open_unix_connection(str(folder / "s"))
-        for byte in framed(Letter(1, Double(21))) + framed(Letter(2, Double(22))):
+        for byte in framed(Frame(1, Double(21))) + framed(Frame(2, Double(22))):
             writer.write(bytes([byte]))
             await writer.drain()
-        expected = framed(Letter(-1, Doubled(42))) + framed(Letter(-2, Doubled(44)))
+        expected = framed(Frame(-1, Doubled(42))) + framed(Frame(-2, Doubled(44)))
         assert await reader.readexactly(len(expected)) == expected
         assert ends.complaints == []
         writer.close()

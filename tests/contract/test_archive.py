@@ -1,4 +1,4 @@
-"""The contract of an archive, over every kind in every place: what was committed is there, and nothing else is."""
+"""The contract of an archive, in every place: what was committed is there, and nothing else is."""
 
 from __future__ import annotations
 
@@ -10,54 +10,46 @@ from random import Random
 import msgspec
 import pytest
 
-from gossamer.archive import series, warc
-from gossamer.archive.bucket import ArchiveRefused, BucketShelf
+from gossamer.archive import segments, warc
+from gossamer.archive.bucket import ArchiveRefused, BucketStorage
 from gossamer.archive.content import content, visit_at
-from gossamer.archive.objects import open_archive
-from gossamer.archive.series import VISITS, WARC
-from gossamer.archive.shelf import ArchiveDamaged, FolderShelf, Shelf
+from gossamer.archive.listing import visits_in
+from gossamer.archive.segments import name_in
+from gossamer.archive.storage import ArchiveDamaged, FolderStorage, Storage
 from gossamer.archive.visits import visits
+from gossamer.archive.warc import WarcArchive
 from gossamer.interfaces import Archive, Unreachable
-from gossamer.records import Fetched, Known, Place, Reason, Refused, State, Url, Verdict
-from gossamer.settings import ArchiveSettings
+from gossamer.records import Fetched, Place, Reason, Refused, State, Url, UrlRecord, Verdict
 from tests.archive.outcomes import STARTED_AT, exchange, fetched, moved, outcome, pages
 from tests.s3.server import server
 
-ENDINGS = {"warc": WARC, "objects": VISITS}
 FIRST = "http://b.test/first"
 
 
 class Where:
-    """An archive of one kind in one place, opened again and again."""
+    """An archive in one place, opened again and again."""
 
-    def __init__(self, kind: str, shelf: Shelf) -> None:
-        self.kind = kind
-        self.shelf = shelf
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
         self.end: Place | None = None
 
     async def opened(self, end: Place | None = None, file_bytes_max: int = 1 << 30) -> Archive:
-        settings = ArchiveSettings(kind=self.kind, file_bytes_max=file_bytes_max)  # type: ignore[arg-type]
-        archive = open_archive(settings, self.shelf, 3, {})
+        archive = WarcArchive(self.storage, 3, about={}, file_bytes_max=file_bytes_max)
         await archive.recover(end)
         return archive
 
     def urls(self, until: Place | None) -> list[Url]:
-        return [visit.url for visit in visits(self.shelf, 3, None, until)]
+        return [visit.url for visit in visits(self.storage, 3, None, until)]
 
     def files(self) -> list[str]:
-        return series.files(self.shelf, ENDINGS[self.kind])
-
-
-@pytest.fixture(params=["warc", "objects"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+        return segments.files(self.storage)
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def where(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Where:
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
     if request.param == "folder":
-        return Where(kind, FolderShelf(tmp_path / "archive"))
-    return Where(kind, server().shelf(server().new_place()))
+        return Where(FolderStorage(tmp_path / "archive"))
+    return Where(server().storage(server().new_place()))
 
 
 def numbers(*wanted: int) -> list[Url]:
@@ -71,7 +63,7 @@ async def test_what_is_saved_is_found_by_its_place(where: Where) -> None:
     assert [place is not None for place in places] == [True, True, False, True]
     for saved, place in zip(group, places, strict=True):
         if place is not None and isinstance(saved.result, Fetched):
-            visit = visit_at(where.shelf, place)
+            visit = visit_at(where.storage, place)
             assert (visit.url, visit.body(), visit.status) == (saved.lease.url, saved.result.body, 200)
 
 
@@ -96,20 +88,12 @@ async def test_an_archive_that_lost_committed_bytes_is_refused(where: Where) -> 
     await archive.save(pages(1))
     end = archive.end
     assert end is not None
-    where.shelf.put(end.file, [where.shelf.read(end.file, 0, end.offset - 1)])
+    where.storage.put(end.file, [where.storage.read(end.file, 0, end.offset - 1)])
     with pytest.raises(ArchiveDamaged, match=rf"{end.offset} bytes .* {end.offset - 1} are there"):
         await where.opened(end)
-    where.shelf.remove([end.file])
+    where.storage.remove([end.file])
     with pytest.raises(ArchiveDamaged, match="put the file back"):
         await where.opened(end)
-
-
-async def test_another_kind_of_archive_is_refused(where: Where) -> None:
-    archive = await where.opened()
-    await archive.save(pages(1))
-    other = Where("warc" if where.kind == "objects" else "objects", where.shelf)
-    with pytest.raises(ArchiveDamaged, match=r"archive\.kind was changed"):
-        await other.opened(archive.end)
 
 
 async def test_a_large_body_that_lies_in_a_file_is_saved_like_any_other(where: Where, tmp_path: Path) -> None:
@@ -118,14 +102,14 @@ async def test_a_large_body_that_lies_in_a_file_is_saved_like_any_other(where: W
     archive = await where.opened()
     with (tmp_path / "spooled").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
         [place] = await archive.save([outcome(Fetched(exchange(), body))])
-    assert place is not None and visit_at(where.shelf, place).body() == content
+    assert place is not None and visit_at(where.storage, place).body() == content
 
 
 async def test_large_groups_are_written_in_parts(where: Where, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "GROUP_BYTES_MAX", 5_000)
     archive = await where.opened()
     places = await archive.save(pages(7))
-    found = [visit_at(where.shelf, place).url for place in places if place]
+    found = [visit_at(where.storage, place).url for place in places if place]
     assert found == where.urls(archive.end) == numbers(1, 2, 3, 4, 5, 6, 7)
 
 
@@ -137,32 +121,42 @@ async def test_content_is_stored_once_and_found_through_its_copies(where: Where)
     group.append(outcome(fetched(body=b"<p>Hallo"), "http://a.test/2", verdict=near))
     places = await archive.save(group)
     known = {
-        each.lease.url: Known(each.lease.url, State.DONE, place=place, content_hash="x")
+        each.lease.url: UrlRecord(each.lease.url, State.DONE, place=place, content_hash="x")
         for each, place in zip(group, places, strict=True)
     }
     for each in known.values():
-        found = content(where.shelf, each, known.get)
+        found = content(where.storage, each, known.get)
         assert found is not None and found.body() == b"<p>Hello"
-    stored = [visit.url for visit in visits(where.shelf, 3, None, archive.end) if visit.kind != "revisit"]
+    stored = [visit.url for visit in visits(where.storage, 3, None, archive.end) if visit.kind != "revisit"]
     assert stored == [FIRST]
     later_on = msgspec.structs.replace(exchange(), started_at=STARTED_AT + 9)
     changed = [outcome(Fetched(later_on, b"<p>Bye"), FIRST)]
-    known[FIRST] = Known(FIRST, State.DONE, place=(await archive.save(changed))[0])
+    known[FIRST] = UrlRecord(FIRST, State.DONE, place=(await archive.save(changed))[0])
     known.pop("http://a.test/2")
-    later = [content(where.shelf, each, known.get) for each in known.values()]
-    # An object is found by its digest. In WARC files it would have to be searched for.
-    assert [visit and visit.body() for visit in later] == [
-        b"<p>Bye",
-        b"<p>Hello" if where.kind == "objects" else None,
-    ]
+    later = [content(where.storage, each, known.get) for each in known.values()]
+    # The older version is still in the archive, but it would have to be searched for.
+    assert [visit and visit.body() for visit in later] == [b"<p>Bye", None]
+
+
+async def test_a_near_copy_can_have_a_body_of_its_own(where: Where) -> None:
+    archive = await where.opened()
+    near = Verdict("near", FIRST, STARTED_AT, 2, 0.95, is_stored=True)
+    places = await archive.save([outcome(fetched(body=b"<p>Hallo"), "http://a.test/2", verdict=near)])
+    known = UrlRecord("http://a.test/2", State.DONE, place=places[0])
+    found = content(where.storage, known, lambda url: None)
+    assert found is not None and (found.kind, found.body()) == ("response", b"<p>Hallo")
+    (visit,) = visits(where.storage, 3, None, archive.end)
+    assert (visit.verdict, visit.refers_to, visit.refers_at, visit.distance) == ("near", FIRST, STARTED_AT, 2)
+    (listed,) = visits_in(where.storage, name_in(visit.place), None)
+    assert listed.refers_to is None  # it needs no other page
 
 
 # ---- a bucket only ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def bucket(kind: str) -> Where:
-    return Where(kind, server().shelf(server().new_place()))
+def bucket() -> Where:
+    return Where(server().storage(server().new_place()))
 
 
 async def test_a_group_that_got_no_answer_is_stored_once_when_it_is_saved_again(bucket: Where) -> None:
@@ -194,50 +188,52 @@ async def test_a_late_request_of_a_dead_writer_does_not_replace_what_another_sto
 @pytest.mark.parametrize("option", ["nonsense", "timeout_of_mine"])
 def test_an_option_that_the_store_does_not_know_is_named(option: str) -> None:
     with pytest.raises(ArchiveRefused, match=option):
-        BucketShelf("s3://bucket/prefix", {option: "1"})
+        BucketStorage("s3://bucket/prefix", {option: "1"})
 
 
 @pytest.mark.parametrize("url", ["http://example.org/", "s3:///x", "bucket"])
 def test_a_url_that_is_no_bucket_is_refused(url: str) -> None:
     with pytest.raises(ArchiveRefused, match="is not like s3://bucket/prefix"):
-        BucketShelf(url, {})
+        BucketStorage(url, {})
 
 
-# ---- the shelves themselves ------------------------------------------------------------------------------
+# ---- the storages themselves -----------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
-    return FolderShelf(tmp_path / "shelf") if request.param == "folder" else server().shelf(server().new_place())
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return (
+        FolderStorage(tmp_path / "storage") if request.param == "folder" else server().storage(server().new_place())
+    )
 
 
-async def test_both_shelves_read_and_list_alike(shelf: Shelf) -> None:
-    assert list(shelf.names()) == []
+def test_both_shelves_read_and_list_alike(storage: Storage) -> None:
+    assert list(storage.names()) == []
     content = Random(1).randbytes(300_000)
-    shelf.put("b/x", [content[:100_000], content[100_000:]])
-    shelf.put("b-1", [b"1"])
-    await shelf.put_contents({"b.2": (b"22", "text/html"), "c/d/e": (b"333", "")})
-    await shelf.put_contents({"b.2": (b"22", "text/html")})
-    assert sorted(shelf.sizes()) == [("b-1", 1), ("b.2", 2), ("b/x", 300_000), ("c/d/e", 3)]
-    assert sorted(shelf.names("b")) == ["b-1", "b.2", "b/x"] and list(shelf.names("b/")) == ["b/x"]
-    assert list(shelf.names("c/d/e")) == ["c/d/e"] and list(shelf.names("d")) == []
-    assert shelf.read("b/x", 5, 10) == content[5:15]
-    assert shelf.read("b-1", 0, 99) == b"1" and shelf.read("b-1", 1, 1) == b""
-    assert b"".join(shelf.chunks("b/x", 250_000)) == content[250_000:]
-    shelf.remove(["b-1", "never was"])
+    storage.put("b/x", [content[:100_000], content[100_000:]])
+    storage.put("b-1", [b"1"])
+    for name, content_ in (("b.2", b"22"), ("c/d/e", b"333"), ("b.2", b"22")):
+        storage.put(name, [content_])
+    assert sorted(storage.sizes()) == [("b-1", 1), ("b.2", 2), ("b/x", 300_000), ("c/d/e", 3)]
+    assert sorted(storage.names("b")) == ["b-1", "b.2", "b/x"] and list(storage.names("b/")) == ["b/x"]
+    assert list(storage.names("c/d/e")) == ["c/d/e"] and list(storage.names("d")) == []
+    assert storage.read("b/x", 5, 10) == content[5:15]
+    assert storage.read("b-1", 0, 99) == b"1" and storage.read("b-1", 1, 1) == b""
+    assert b"".join(storage.chunks("b/x", 250_000)) == content[250_000:]
+    storage.remove(["b-1", "never was"])
     missing: list[Callable[[], object]] = [
-        lambda: shelf.size("b-1"),
-        lambda: shelf.read("b-1", 0, 1),
-        lambda: list(shelf.chunks("b-1")),
+        lambda: storage.size("b-1"),
+        lambda: storage.read("b-1", 0, 1),
+        lambda: list(storage.chunks("b-1")),
     ]
     for look in missing:
         with pytest.raises(FileNotFoundError):
             look()
 
 
-def test_a_large_object_is_put_in_parts(shelf: Shelf) -> None:
+def test_a_large_object_is_put_in_parts(storage: Storage) -> None:
     part = Random(2).randbytes(1 << 20)
-    shelf.put("large", (part for _ in range(20)), 20 << 20)
-    assert shelf.size("large") == 20 << 20
-    assert shelf.read("large", 17 << 20, 100) == part[:100]
-    assert sum(map(len, shelf.chunks("large"))) == 20 << 20
+    storage.put("large", (part for _ in range(20)), 20 << 20)
+    assert storage.size("large") == 20 << 20
+    assert storage.read("large", 17 << 20, 100) == part[:100]
+    assert sum(map(len, storage.chunks("large"))) == 20 << 20

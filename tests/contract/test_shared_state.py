@@ -14,10 +14,12 @@ from gossamer.clock import VirtualClock
 from gossamer.cluster.pace import Pace
 from gossamer.cluster.shared import CLAIMS_AT_ONCE, LocalShared, Question, RemoteShared, Reply
 from gossamer.cluster.wire import Peer, connect, listen
-from gossamer.frontier.store import RocksStore
+from gossamer.frontier.disk.store import RocksStore
 from gossamer.interfaces import SharedState
-from gossamer.process import duplicates
-from gossamer.process.duplicates import Duplicates
+from gossamer.process.fingerprints import duplicates
+from gossamer.process.fingerprints.duplicates import Duplicates
+from gossamer.process.fingerprints.shingles import words_in
+from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.records import ORIGINAL, Claim, Verdict
 
 A, B = "http://a.test/", "http://b.test/"
@@ -25,8 +27,11 @@ CONTENT = "ab" * 32
 PRINT = 0x0123456789ABCDEF
 
 
+SAID = sketch_of(words_in("what all of them say"))
+
+
 def claim(url: str, content: str = CONTENT, simhash: int | None = None) -> Claim:
-    return Claim(content, url, 1000.0, simhash)
+    return Claim(content, url, 1000.0, simhash, SAID)
 
 
 @dataclass
@@ -41,7 +46,7 @@ class Shared:
 @asynccontextmanager
 async def in_process(folder: Path, clock: VirtualClock) -> AsyncIterator[Shared]:
     store = RocksStore(folder / "fingerprints", duplicates.TABLES)
-    claims = Duplicates(store)
+    claims = Duplicates(store, store.folder)
     local = LocalShared(claims, Pace(clock, per_s=2, burst=3, addresses_max=100))
     yield Shared(local, local, local)
     claims.close()
@@ -90,7 +95,7 @@ async def test_a_near_copy_waits_for_the_page_that_it_is_near_to(shared: Shared)
     near, far = claim(B, "cd" * 32, largest ^ 0b101), claim(B, "ef" * 32, PRINT)
     assert await shared.second.judge([near, far]) == [None, ORIGINAL]
     await shared.first.settle([claim(A, simhash=largest)])
-    assert await shared.second.judge([near]) == [Verdict("near", of=A, at=1000.0, distance=2)]
+    assert await shared.second.judge([near]) == [Verdict("near", of=A, at=1000.0, distance=2, resemblance=1.0)]
 
 
 async def test_a_page_repeated_after_a_crash_is_still_the_original(shared: Shared) -> None:
@@ -137,14 +142,14 @@ async def test_as_many_as_one_likes_are_judged_and_settled_at_once(shared: Share
 
 async def test_the_pace_of_an_address(shared: Shared, clock: VirtualClock) -> None:
     ip = "192.0.2.1"
-    assert [await shared.first.pace(ip) for _ in range(3)] == [0, 0, 0]  # the burst
-    assert await shared.second.pace(ip) == pytest.approx(0.5)
-    assert await shared.second.pace("192.0.2.2") == 0
+    assert [(await shared.first.pace(ip)).wait_s for _ in range(3)] == [0, 0, 0]  # the burst
+    assert (await shared.second.pace(ip)).wait_s == pytest.approx(0.5)
+    assert (await shared.second.pace("192.0.2.2")).wait_s == 0
     clock.advance(0.25)
-    assert await shared.first.pace(ip) == pytest.approx(0.25)  # asking costs nothing
+    assert (await shared.first.pace(ip)).wait_s == pytest.approx(0.25)  # asking costs nothing
     clock.advance(0.25)
-    assert await shared.first.pace(ip) == 0
-    assert await shared.second.pace(ip) > 0
+    assert (await shared.first.pace(ip)).wait_s == 0
+    assert (await shared.second.pace(ip)).wait_s > 0
 
 
 async def test_many_addresses_are_forgotten_from_the_oldest_on(shared: Shared) -> None:
@@ -152,7 +157,7 @@ async def test_many_addresses_are_forgotten_from_the_oldest_on(shared: Shared) -
         await shared.first.pace("192.0.2.1")
     for number in range(100):
         await shared.first.pace(f"198.51.100.{number}")
-    assert await shared.first.pace("192.0.2.1") == 0
+    assert (await shared.first.pace("192.0.2.1")).wait_s == 0
 
 
 async def test_a_claim_belongs_to_whoever_repeats_the_page(folder: Path, clock: VirtualClock) -> None:

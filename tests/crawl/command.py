@@ -20,6 +20,9 @@ QUICK = {
     "fetch.timeout_s": "1",
     "fetch.connect_timeout_s": "1",
     "politeness.latency_factor": "0.5",
+    "politeness.ip_requests_per_s": "1000",
+    "politeness.ip_burst": "1000",
+    "politeness.site_requests_per_s": "1000",
     "politeness.back_off_s_max": "1",
 }
 
@@ -66,10 +69,10 @@ def quick_settings(**more: object) -> list[str]:
     return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
 
-async def until(happened: Callable[[], object], timeout_s: float = 20) -> None:
+async def until(batch: Callable[[], object], timeout_s: float = 20) -> None:
     """Look every few milliseconds until something has happened in another process."""
     async with asyncio.timeout(timeout_s):
-        while not happened():  # noqa: ASYNC110 - another process cannot set an event of ours
+        while not batch():  # noqa: ASYNC110 - another process cannot set an event of ours
             await asyncio.sleep(0.01)
 
 

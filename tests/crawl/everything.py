@@ -16,7 +16,7 @@ from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.truth import Truth, truth
 from gossamer.synthetic_web.web import Web
 from gossamer.url.canonical import canonicalize
-from gossamer.worker import door_of
+from gossamer.url.link_filter import link_filter_of
 from tests.crawl.command import gossamer, quick_settings
 
 HOSTS, PAGES = 52, 24
@@ -55,11 +55,11 @@ async def crawl_everything(folder: Path) -> Crawled:
         assert ran.code == 0, ran.err
         listed = await gossamer("pages", folder, "--json")
         seeds = [server.url(0)]
-        door = door_of(seeds, config.load(folder, environment={}).tree, RealClock())
+        link_filter = link_filter_of(seeds, config.load(folder, environment={}).tree, RealClock())
         facts = truth(
             web,
             seeds,
-            accept=lambda url, depth: door(Link(url, source=seeds[0], depth=depth)) is None,
+            accept=lambda url, depth: link_filter(Link(url, source=seeds[0], depth=depth)) is None,
             canonicalize=canonicalize,
             follow_feeds=True,
             follow_sitemaps=True,

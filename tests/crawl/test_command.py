@@ -40,7 +40,7 @@ async def test_a_limit_of_pages_is_kept_exactly_and_the_rest_stays_queued(folder
 
 async def test_a_limit_of_time_ends_the_crawl(folder: Path) -> None:
     async with serve(Web(WebOptions.plain(hosts=2, pages_per_host=500))) as server:
-        ran = await gossamer(*crawl_of(server, folder / "crawl", "--max-time", "1s"), timeout_s=15)
+        ran = await gossamer(*crawl_of(server, folder / "crawl", "--max-time", "1s"))
         assert ran.code == 0 and "Stopped at the limit of time" in ran.out
 
 
@@ -146,7 +146,7 @@ async def test_the_demo_runs_in_less_than_a_minute_and_is_polite(folder: Path) -
     assert "     0 requests for something that robots.txt forbids" in ran.out
     assert "     0 times two requests at once to one host" in ran.out
     again = await gossamer("status", folder / "demo")
-    assert "complete" in again.out
+    assert "some servers do not answer" in again.out  # a host of the demo has no robots.txt for anybody
 
 
 async def test_help_has_every_verb() -> None:
@@ -172,7 +172,7 @@ async def test_a_full_disk_stops_with_a_message_and_the_crawl_goes_on_later(fold
         )
         _, err = await asyncio.wait_for(limited.communicate(), 30)
         assert limited.returncode == 1, err
-        assert b"Traceback" not in err and b"goes on" in err
+        assert b"Traceback" not in err and b"resumes it" in err
         ran = await gossamer(*crawl_of(server, folder / "crawl"))
         assert ran.code == 0 and "Complete" in ran.out, ran.err
         assert (await status_of(folder / "crawl"))["pages"] == 120

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 from gossamer.synthetic_web.access_log import Entry
-from gossamer.synthetic_web.traps import trap_kind
+from gossamer.synthetic_web.habits.traps import trap_kind
 from tests.crawl.everything import TIMEOUT_S, Crawled
 from tests.crawl.judge import broken_delays, requests_at_once
 
@@ -107,7 +107,8 @@ def test_near_copies_are_told_from_one_original(crawled: Crawled) -> None:
 
 def test_what_is_no_copy_is_not_taken_for_one(crawled: Crawled) -> None:
     copies = crawled.truth.near_duplicates.keys() | crawled.truth.duplicates.keys()
-    near = {url for url, page in crawled.pages.items() if page["verdict"] == "near"}
+    # The two feeds of a host say the same, in two formats.
+    near = {url for url, page in crawled.pages.items() if page["verdict"] == "near" and "/feed." not in url}
     assert [url for url in near - copies if crawled.truth.is_trap(url) is None] == []  # the pages of a trap are alike
 
 
@@ -116,6 +117,7 @@ def test_every_request_says_who_asks(crawled: Crawled) -> None:
 
 
 def test_the_summary_says_what_was_done_and_why_not(crawled: Crawled) -> None:
-    assert "Complete" in crawled.summary
+    assert "Done for now" in crawled.summary and "Complete" not in crawled.summary  # some hosts do not answer
+    assert "Hosts that do not answer, with" in crawled.summary and "./run retry" in crawled.summary
     for word in ("robots", "gone", "trap_parameters", "timeout", str(crawled.folder)):
         assert word in crawled.summary

@@ -1,4 +1,4 @@
-"""`kill -9`, again and again: the same command goes on, and in the end nothing tells the crawls apart."""
+"""`kill -9`, again and again: the same command resumes it, and in the end nothing tells the crawls apart."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ class Result:
 
     states: dict[str, tuple[str, str | None, int | None]]
     contents: dict[str, str]
-    links: dict[str, frozenset[str]]  # by content: which of its copies was found first may differ
+    links: dict[str, frozenset[str]]  # by content, of all its copies: which of them was found first may differ
     stored: Counter[str]
 
 
 async def result_of(folder: Path) -> Result:
     pages = (await gossamer("pages", folder, "--json")).lines()
-    links, stored, digest = {}, Counter[str](), ""
+    links, stored, digest = dict[str, frozenset[str]](), Counter[str](), ""
     for path in (folder / "archive").glob("*.warc.gz"):
         for record in reader.records(path):
             digest = record.headers.get("WARC-Payload-Digest", digest)  # of the page before, for its metadata
             if record.type == "response" and b" 200 " in record.head.split(b"\r\n", 1)[0]:
                 stored[digest] += 1
             elif record.type == "metadata":
-                links[digest] = frozenset(link.url for link in reader.links_of(record))
+                found = frozenset(link.url for link in reader.links_of(record))
+                links[digest] = links.get(digest, frozenset()) | found
     return Result(
         states={page["url"]: (page["state"], page["reason"], page["status"]) for page in pages},
         contents={page["url"]: page["content_hash"] for page in pages},

@@ -113,3 +113,37 @@ async def test_a_host_in_strain_is_asked_half_as_often_each_time_and_recovers_as
     for gap_s, wanted_s in zip(gaps[2:], [*doubled, *eased, delay_s], strict=False):
         assert wanted_s - 0.005 <= gap_s < wanted_s + 5, gaps
     assert len(moments) == 1 + 11 + 4  # robots.txt, eleven pages, four of them twice
+
+
+async def test_a_trap_of_thousands_of_urls_does_not_get_its_host_asked_twice_at_once(folder: Path) -> None:
+    """A hub with 6,000 links of one pattern whose pages are alike, then honest pages that answer slowly."""
+    delay_s, slow_s, honest = 0.02, 0.1, 6
+    spans: list[tuple[float, float, str]] = []
+
+    def answer(request: bytes) -> list[bytes | float]:
+        path, started = request.split()[1].decode(), time.monotonic()
+        if path == "/robots.txt":
+            return [b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"]
+        body = "<p>There is nothing to see on this page, and the next one is the same."
+        if path == "/":
+            links = [f"/item/{n}" for n in range(6000)] + [f"/honest-{word}" for word in "abcdef"[:honest]]
+            body = "<p>All of it." + "".join(f'<a href="{link}">x</a>' for link in links)
+        elif path.startswith("/honest"):
+            body = f"<p>This is the story of {path}: " + f"{path[1:]} " * 20
+        wait_s = slow_s if path.startswith("/honest") else 0.0
+        spans.append((started, started + wait_s, path))
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+        return [wait_s, (head + body).encode()]
+
+    async with raw_server() as server:
+        server.answer = answer
+        flags = ["--allow-private", "--workers", 1, "--set", "crawl.partitions=1"]
+        flags += quick_settings(politeness__delay_s=delay_s, politeness__latency_factor=0, fetch__timeout_s=20)
+        ran = await gossamer("crawl", server.url("/"), "--dir", folder, *flags)
+        assert ran.code == 0 and "Complete" in ran.out, ran.err
+
+    asked = [path for _, _, path in spans]
+    assert sum(path.startswith("/honest") for path in asked) == len(set(asked)) - asked.index("/honest-a") == honest
+    assert sum(path.startswith("/item") for path in asked) < 60, "most of them were refused at their turn"
+    for (_, ended, before), (started, _, after) in pairwise(spans):
+        assert started - ended >= delay_s - 0.005, f"{after} {started - ended:.3f} s after {before}"

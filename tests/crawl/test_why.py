@@ -60,8 +60,9 @@ async def test_refused_by_robots(crawled: Crawled) -> None:
 
 
 async def test_withheld_because_robots_txt_cannot_be_had(crawled: Crawled) -> None:
-    facts, _ = await why(crawled, min(crawled.truth.withheld))
-    assert (facts["state"], facts["reason"]) == ("refused", "robots_unreachable")
+    facts, text = await why(crawled, min(crawled.truth.withheld))
+    assert (facts["state"], facts["reason"]) == ("waiting", "robots_unreachable")
+    assert "robots.txt: " in text and "next try in" in text
 
 
 async def test_refused_as_a_trap(crawled: Crawled) -> None:
@@ -75,7 +76,7 @@ async def test_refused_as_too_deep(crawled: Crawled) -> None:
     url = next(url for url in sorted(crawled.truth.rejected) if "calendar" in url)
     facts, _ = await why(crawled, url)
     assert facts["state"] == "refused"
-    assert facts["reason"] in ("max_depth", "trap_calendar")
+    assert facts["reason"] in ("max_depth", "trap_calendar", "trap_pattern")
 
 
 @pytest.mark.parametrize("url", ["mailto:someone@example.org", "javascript:void(0)", "http://", "nonsense"])

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+from collections import Counter
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.crawl.judge import broken_delays, requests_at_once
 from tests.crawl.test_kill import OPTIONS, Result, has_asked, result_of
 
 BALLAST_BYTES = 400_000_000  # others use the same disk meanwhile
+SOON_REQUESTS = 25  # of one host: they take it two seconds at the least, and a new process starts in one
 POINTS = ("before_save", "after_save", "after_send", "after_finish", "after_settle")
 # Copies, redirects and robots.txt on other hosts are what workers have to agree about; nothing slow.
 SMALL = WebOptions(
@@ -105,10 +107,40 @@ async def test_one_of_two_workers_is_killed_and_the_crawl_goes_on_at_once(folder
         assert_polite(web, server.log.entries)
         # The survivor never stopped, and the hosts of the dead went on long before a new process could start.
         times = [entry.time_in for entry in server.log.entries[killed_at:]]
-        assert max(later - earlier for earlier, later in pairwise(times)) < 1.0
-        at = server.log.entries[killed_at].time_in
-        asked_soon = {entry.host for entry in server.log.entries if at < entry.time_in < at + 1.5}
+        assert max(later - earlier for earlier, later in pairwise(times)) < 2.0
+        # Counted, because a busy machine is slow: before a host of the survivor was asked so often, all were asked.
+        asked_soon = Counter[str]()
+        for entry in server.log.entries[killed_at:]:
+            asked_soon[entry.host] += 1
+            if asked_soon[entry.host] == SOON_REQUESTS:
+                break
         assert len(asked_soon) == options.hosts
+
+
+async def test_a_worker_that_dies_of_a_bug_says_which_and_one_that_hangs_is_called_that(folder: Path) -> None:
+    async with serve(Web(WebOptions.plain(hosts=4, pages_per_host=2000))) as server:
+        crawl = await start(
+            *crawl_of(server, folder / "crawl", workers=1), environment={"GOSSAMER_KILL_AT": "after_send:1!"}
+        )
+        await until(partial(has_asked, server, 30))
+        (worker,) = workers_of(crawl.pid)
+
+        async def state() -> str:
+            facts = (await gossamer("status", folder / "crawl", "--json")).lines()[0]
+            return str(facts["now"]["workers"][0]["state"]) if facts["now"] else ""
+
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(40):
+                while await state() != "not answering":
+                    pass
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        asked = len(server.log.entries)
+        await until(partial(has_asked, server, asked + 10))  # nothing is wrong with it any more
+        crawl.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(crawl.communicate(), 40)
+        assert b"RuntimeError: a bug at after_send" in err and b"ended with code 1; another takes its place" in err
 
 
 async def test_the_supervisor_is_killed_and_the_same_command_goes_on(folder: Path) -> None:

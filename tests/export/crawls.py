@@ -112,6 +112,7 @@ def go_on(crawl: Path, crawls: Crawls) -> None:
     for name in ("archive", "partitions"):
         shutil.rmtree(crawl / name)
         shutil.copytree(crawls.whole / name, crawl / name)
+    shutil.copy(crawls.whole / "course.json", crawl / "course.json")
 
 
 def rows(sql: str, **folders: Path) -> list[tuple[Any, ...]]:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.archive import reader, sorting
-from gossamer.archive.surt import surt_key
+from gossamer.archive import reader
+from gossamer.export import sorting
+from gossamer.export.surt import surt_key
 from gossamer.records import Place
 from tests.export.crawls import exported
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.archive import positions
+from gossamer.export import positions
 from tests.export.crawls import command, exported
 
 

@@ -10,8 +10,8 @@ from subprocess import run as run_process
 
 import pytest
 
-from gossamer.archive import positions
-from gossamer.archive.lines import lines_in
+from gossamer.export import positions
+from gossamer.export.lines import lines_in
 from tests.crawl.command import ROOT
 from tests.export.crawls import HALF_PAGES, Crawls, command, copied, exported, go_on, rows
 
@@ -58,6 +58,10 @@ def test_the_second_export_has_exactly_what_came_since(
     assert rows("SELECT * FROM '{out}/hosts/*.parquet'", out=out) == rows(
         "SELECT * FROM '{out}/hosts/*.parquet'", out=clean
     )
+    copies = rows("SELECT verdict IN ('same', 'near') FROM '{out}/pages/*.parquet' WHERE is_duplicate", out=out)
+    assert copies and all(is_copy for (is_copy,) in copies)
+    scores = rows("SELECT priority_score FROM '{out}/pages/*.parquet' WHERE is_latest", out=clean)
+    assert all(0 < score <= 1 for (score,) in scores)
     files = sorted(path.name for path in (out / "pages").iterdir())
     assert exported(crawl, "parquet", out)["visits"] == 0  # nothing new, and no further files
     assert sorted(path.name for path in (out / "pages").iterdir()) == files
@@ -112,9 +116,9 @@ KILLED = """
 import os, signal, sys
 from collections.abc import Sequence
 from pathlib import Path
-from gossamer.archive import parquet  # imported once for all that are forked
+from gossamer.export import parquet  # imported once for all that are forked
 from gossamer.cli import run
-from gossamer.control import formats
+from gossamer.commands import export
 
 rename = Path.replace
 

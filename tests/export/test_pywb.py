@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from gossamer.archive.surt import surt_key
+from gossamer.export.surt import surt_key
 from tests.export.crawls import FOREIGN_BODY, Crawls, command, exported, served
 from tests.export.pywb import environment, replayed, wayback
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.archive.lines import lines_in
-from gossamer.archive.rows import HOSTS, LINKS, PAGES, TEXT
+from gossamer.export.lines import lines_in
+from gossamer.export.rows import HOSTS, LINKS, PAGES, TEXT
 from tests.crawl.command import gossamer
 from tests.export.crawls import UNCOPIED_BODY, Crawls, command, copied, exported, rows
 

@@ -1,23 +1,24 @@
-"""Visits, as both kinds of archive give them back."""
+"""Visits, as the archive gives them back."""
 
 from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 import msgspec
 import pytest
 
-from gossamer.archive import parquet
-from gossamer.archive.objects import open_archive
-from gossamer.archive.rows import LINKS, PAGES, link_rows, page_row
-from gossamer.archive.shelf import ArchiveDamaged, FolderShelf
+from gossamer.archive.storage import ArchiveDamaged, FolderStorage
 from gossamer.archive.visits import Visit, visits
+from gossamer.archive.warc import WarcArchive
+from gossamer.export import parquet
+from gossamer.export.rows import LINKS, PAGES, link_rows, page_row
 from gossamer.interfaces import Archive
 from gossamer.records import Link, Outcome, Place, Verdict
-from gossamer.settings import MIB, ArchiveSettings
+from gossamer.settings import MIB
 from tests.archive.outcomes import STARTED_AT, fetched, moved, outcome, pages
 
 SAME = Verdict("same", of="http://b.test/first", at=STARTED_AT - 100)
@@ -27,9 +28,8 @@ LINKED = [Link("http://b.test/next", "Read\non", "nofollow", position="main"), L
 DIGEST = "ab" * 32
 
 
-def archive_of(kind: str, folder: Path, file_bytes_max: int = MIB) -> Archive:
-    settings = ArchiveSettings(kind=kind, file_bytes_max=file_bytes_max)  # type: ignore[arg-type]
-    return open_archive(settings, FolderShelf(folder), 7, {})
+def archive_of(folder: Path, file_bytes_max: int = MIB) -> Archive:
+    return WarcArchive(FolderStorage(folder), 7, about={}, file_bytes_max=file_bytes_max)
 
 
 def group() -> list[Outcome]:
@@ -43,17 +43,10 @@ def group() -> list[Outcome]:
     ]
 
 
-def kept(visit: Visit) -> tuple[object, ...]:
-    """All of a visit that does not depend on the kind of archive."""
-    plain = msgspec.structs.asdict(visit) | {"body": visit.body(), "place": None, "status": None}
-    return tuple(plain.values())
-
-
-@pytest.mark.parametrize("kind", ["warc", "objects"])
-async def test_a_visit_is_what_was_saved(kind: str, folder: Path) -> None:
-    archive = archive_of(kind, folder)
+async def test_a_visit_is_what_was_saved(folder: Path) -> None:
+    archive = archive_of(folder)
     places = await archive.save(group())
-    found = list(visits(FolderShelf(folder), 7, None, archive.end))
+    found = list(visits(FolderStorage(folder), 7, None, archive.end))
     assert [visit.place for visit in found] == places
     assert [(visit.url[14:], visit.kind, visit.verdict, visit.status) for visit in found] == [
         ("1", "response", "original", 200),
@@ -71,63 +64,52 @@ async def test_a_visit_is_what_was_saved(kind: str, folder: Path) -> None:
         ("http://c.test/", "", "", "", "2026", 3),
     ]
     assert (same.refers_to, same.refers_at, same.content_hash, same.body_bytes) == (SAME.of, SAME.at, DIGEST, 8)
-    assert (same.links, same.body()) == ([], b"")  # its links are those of the other
+    assert ([link.url for link in same.links], same.body()) == (["http://b.test/next", "http://c.test/"], b"")
     assert (redirect.header("Location"), redirect.is_redirect) == ("http://a.test/2", True)
     assert (near.distance, [link.url for link in near.links]) == (2, ["http://b.test/next"])
     assert (unchanged.refers_to, unchanged.content_hash, unchanged.body_bytes) == ("http://a.test/1", "", None)
     assert last.at == STARTED_AT
 
 
-@pytest.mark.parametrize("kind", ["warc", "objects"])
-async def test_a_page_that_says_nofollow_says_it_of_every_link(kind: str, folder: Path) -> None:
-    archive = archive_of(kind, folder)
+async def test_a_page_that_says_nofollow_says_it_of_every_link(folder: Path) -> None:
+    archive = archive_of(folder)
     links = [*LINKED, Link("http://d.test/", rel="next")]
     one = outcome(fetched(), links=links)
     assert one.page is not None
     page = msgspec.structs.replace(one.page, nofollow=True)
     await archive.save([msgspec.structs.replace(one, page=page)])
-    (found,) = visits(FolderShelf(folder), 7, None, archive.end)
+    (found,) = visits(FolderStorage(folder), 7, None, archive.end)
     assert [link.rel for link in found.links] == ["nofollow", "nofollow", "next nofollow"]
 
 
-async def test_both_kinds_of_archive_give_the_same(folder: Path) -> None:
-    found = []
-    for kind in ("warc", "objects"):
-        archive = archive_of(kind, folder / kind)
-        await archive.save(group())
-        found.append([kept(visit) for visit in visits(FolderShelf(folder / kind), 7, None, archive.end)])
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("kind", ["warc", "objects"])
-async def test_between_two_ends_lies_what_was_saved_between_them(kind: str, folder: Path) -> None:
-    archive = archive_of(kind, folder, file_bytes_max=1_000)  # a new file after each group or two
+async def test_between_two_ends_lies_what_was_saved_between_them(folder: Path) -> None:
+    archive = archive_of(folder, file_bytes_max=1_000)  # a new file after each group or two
     ends: list[Place | None] = [None]
     for number in range(6):
         await archive.save(pages(2, start=10 * number))
         ends.append(archive.end)
-    shelf = FolderShelf(folder)
-    assert len(list(shelf.names("007-"))) > 2
+    storage = FolderStorage(folder)
+    assert len(list(storage.names("007-"))) > 2
     for first in range(7):
         for last in range(first, 7):
-            urls = [visit.url for visit in visits(shelf, 7, ends[first], ends[last])]
+            urls = [visit.url for visit in visits(storage, 7, ends[first], ends[last])]
             assert urls == [f"http://a.test/{10 * number + i}" for number in range(first, last) for i in (0, 1)]
-    assert list(visits(shelf, 3, None, None)) == []
+    assert list(visits(storage, 3, None, None)) == []
 
 
 async def test_what_lies_behind_the_end_is_not_looked_at(folder: Path) -> None:
-    archive = archive_of("warc", folder)
+    archive = archive_of(folder)
     await archive.save(pages(2))
     assert archive.end is not None
     with (folder / archive.end.file).open("ab") as file:
         file.write(b"half a record")
-    assert len(list(visits(FolderShelf(folder), 7, None, archive.end))) == 2
+    assert len(list(visits(FolderStorage(folder), 7, None, archive.end))) == 2
     with pytest.raises(ArchiveDamaged, match="cannot be read"):
-        list(visits(FolderShelf(folder), 7, None, Place(archive.end.file, archive.end.offset + 5, 0)))
+        list(visits(FolderStorage(folder), 7, None, Place(archive.end.file, archive.end.offset + 5, 0)))
 
 
 async def test_a_file_that_was_joined_with_others_since_is_handed_on(folder: Path) -> None:
-    archive = archive_of("warc", folder, file_bytes_max=1)
+    archive = archive_of(folder, file_bytes_max=1)
     ends = []
     for number in range(3):
         await archive.save(pages(1, start=number))
@@ -135,16 +117,18 @@ async def test_a_file_that_was_joined_with_others_since_is_handed_on(folder: Pat
     # Compaction joins only what every target has had.
     (folder / "007-00000.warc.gz").unlink()
     (folder / "007-00001.warc.gz").rename(folder / "007-00000-00001-1.warc.gz")
-    assert [visit.url for visit in visits(FolderShelf(folder), 7, ends[1], ends[2])] == ["http://a.test/2"]
+    assert [visit.url for visit in visits(FolderStorage(folder), 7, ends[1], ends[2])] == ["http://a.test/2"]
 
 
 async def test_a_file_by_ftp_has_no_head(folder: Path) -> None:
-    archive = archive_of("warc", folder)
+    archive = archive_of(folder)
     await archive.save([outcome(fetched(b"", b"text"), "ftp://a.test/readme", media_type="text/plain")])
-    (visit,) = visits(FolderShelf(folder), 7, None, archive.end)
+    (visit,) = visits(FolderStorage(folder), 7, None, archive.end)
     assert (visit.kind, visit.status, visit.media_type, visit.body()) == ("resource", None, "text/plain", b"text")
     row = dict(zip((column.name for column in PAGES), page_row(visit, None, "mine"), strict=True))
     assert (row["url_protocol"], row["subset"], row["is_latest"]) == ("ftp", "warc", False)
+    assert row["url_hash"] == sha256(visit.url.encode()).hexdigest()
+    assert (row["is_duplicate"], row["priority_score"]) == (False, None)
 
 
 def peak_bytes(all_visits: Iterator[Visit], folder: Path) -> int:
@@ -164,7 +148,7 @@ def peak_bytes(all_visits: Iterator[Visit], folder: Path) -> int:
 
 async def test_memory_does_not_grow_with_the_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROWS_MAX", 20)
-    archive = archive_of("warc", folder / "archive", file_bytes_max=10 * MIB)
+    archive = archive_of(folder / "archive", file_bytes_max=10 * MIB)
     links = [Link(f"http://b.test/{number}", f"page {number}") for number in range(20)]
     ends = []
     for start in (0, 40, 80, 120):
@@ -175,7 +159,7 @@ async def test_memory_does_not_grow_with_the_archive(folder: Path, monkeypatch: 
             ]
         )
         ends.append(archive.end)
-    shelf = FolderShelf(folder / "archive")
-    peak_bytes(visits(shelf, 7, None, ends[0]), folder)  # whatever is imported or remembered, once
-    small, large = (peak_bytes(visits(shelf, 7, None, end), folder) for end in (ends[0], ends[3]))
+    storage = FolderStorage(folder / "archive")
+    peak_bytes(visits(storage, 7, None, ends[0]), folder)  # whatever is imported or remembered, once
+    small, large = (peak_bytes(visits(storage, 7, None, end), folder) for end in (ends[0], ends[3]))
     assert large < small * 1.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 CLOSE = b"<close the connection>"
@@ -40,15 +40,17 @@ class RawServer:
 
 
 @asynccontextmanager
-async def raw_server(*answer: bytes | float) -> AsyncIterator[RawServer]:
-    """Answers every request with these bytes; a number is a pause in seconds."""
+async def raw_server(*answer: bytes | float, also: Sequence[str] = ()) -> AsyncIterator[RawServer]:
+    """Answers every request with these bytes; a number is a pause in seconds. `also`: more loopback addresses."""
     server = RawServer()
     server.answer = lambda request: list(answer)
-    listening = await asyncio.start_server(server._talk, "127.0.0.1", 0)
-    server.port = listening.sockets[0].getsockname()[1]
+    listening = [await asyncio.start_server(server._talk, "127.0.0.1", 0)]
+    server.port = listening[0].sockets[0].getsockname()[1]
+    listening += [await asyncio.start_server(server._talk, address, server.port) for address in also]
     try:
         yield server
     finally:
         for _ in range(5):  # turns of the loop: a connection that was just accepted would be left open
             await asyncio.sleep(0)
-        listening.close()
+        for each in listening:
+            each.close()

@@ -1,4 +1,7 @@
-"""Content codings with real packed bytes, made here: whole, cut, damaged, nested, and as bombs."""
+"""Content codings with real packed bytes, made here: whole, cut, damaged, nested, and as bombs.
+
+Longer than 400 lines: one table of packed bodies and all that is done to them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gossamer.fetch.coding import ACCEPT_ENCODING, STREAMS_MAX, Unpacker, unpacker_for
+from gossamer.fetch.coding import ACCEPT_ENCODING, STREAMS_MAX, Unpacker, names_in
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -61,9 +64,8 @@ def unpacked(
     codings: str, packed: bytes, *, bytes_max: int = MIB, chunk_bytes: int = 16_384
 ) -> tuple[bytes, Unpacker]:
     unpacker = Unpacker(codings, bytes_max)
-    body = [unpacker.feed(packed[at : at + chunk_bytes]) for at in range(0, len(packed), chunk_bytes)]
-    body.append(unpacker.finish())
-    return b"".join(body), unpacker
+    chunks = (packed[at : at + chunk_bytes] for at in range(0, len(packed), chunk_bytes))
+    return b"".join(unpacker.unpack(chunks)), unpacker
 
 
 def is_clean(unpacker: Unpacker) -> bool:
@@ -85,16 +87,6 @@ def test_a_page_is_unpacked_however_it_comes_in(coding: str, pack: Pack, chunk_b
     assert is_clean(unpacker)
 
 
-@every_coding
-def test_a_page_comes_out_while_it_comes_in(coding: str, pack: Pack) -> None:
-    unpacker = Unpacker(coding, 10 * MIB)
-    noise = random.Random(1).randbytes(MIB)
-    packed = pack(noise)
-    half = unpacker.feed(packed[: len(packed) // 2])
-    assert len(half) > MIB // 4
-    assert half + unpacker.feed(packed[len(packed) // 2 :]) + unpacker.finish() == noise
-
-
 @pytest.mark.parametrize("codings", ["GZIP", "x-gzip", " X-Gzip ", "identity, gzip", "gzip,identity", ", gzip,,"])
 def test_a_coding_is_known_however_it_is_written(codings: str) -> None:
     body, unpacker = unpacked(codings, gzip.compress(PAGE))
@@ -102,13 +94,13 @@ def test_a_coding_is_known_however_it_is_written(codings: str) -> None:
     assert is_clean(unpacker)
 
 
-@pytest.mark.parametrize("header", [None, "", " ", "identity", "Identity, identity", ","])
-def test_what_is_not_coded_needs_no_unpacker(header: str | None) -> None:
-    assert unpacker_for(header, MIB) is None
-    body, unpacker = unpacked(header or "", PLAIN)
+@pytest.mark.parametrize("header", ["", " ", "identity", "Identity, identity", ","])
+def test_what_is_not_coded_needs_no_unpacker(header: str) -> None:
+    assert names_in(header) == []
+    body, unpacker = unpacked(header, PLAIN)
     assert body == PLAIN
     assert is_clean(unpacker)
-    assert unpacker_for("identity, br", MIB) is not None
+    assert names_in("identity, br") == ["br"]
 
 
 @every_coding
@@ -270,13 +262,9 @@ def test_garbage_after_a_tiny_body_is_ignored(coding: str, pack: Pack) -> None:
 
 
 def test_garbage_that_never_ends_is_not_read_for_ever() -> None:
-    unpacker = Unpacker("gzip", MIB)
-    unpacker.feed(gzip.compress(PAGE))
-    for _ in range(1000):
-        unpacker.feed(b"\0" * 16_384)
-        if unpacker.is_too_large:
-            return
-    pytest.fail("16 MiB were taken in for a body of at most 1 MiB")
+    packed = iter([gzip.compress(PAGE), *[b"\0" * 16_384] * 1000])
+    assert b"".join(Unpacker("gzip", MIB).unpack(packed)) == PAGE
+    assert len(list(packed)) > 990
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 1000, MIB])
@@ -310,8 +298,6 @@ def test_one_byte_more_is_and_the_body_ends_at_the_cap(coding: str, pack: Pack) 
     body, unpacker = unpacked(coding, pack(PAGE), bytes_max=len(PAGE) - 1)
     assert body == PAGE[:-1]
     assert unpacker.is_too_large
-    assert unpacker.feed(b"more") == b""
-    assert unpacker.finish() == b""
 
 
 def test_the_cap_holds_for_what_is_passed_on_as_it_came() -> None:
@@ -384,8 +370,7 @@ def test_a_bomb_ends_at_the_cap(codings: str, chunk_bytes: int) -> None:
     window_bytes = 17 * MIB if "br" in codings else 0  # the most that the format lets a stream ask for
     with within(seconds=5, bytes_max=7 * MIB + window_bytes):
         unpacker = Unpacker(codings, 4 * MIB)
-        body = [unpacker.feed(bomb[at : at + chunk_bytes]) for at in range(0, len(bomb), chunk_bytes)]
-        body.append(unpacker.finish())
+        body = list(unpacker.unpack(bomb[at : at + chunk_bytes] for at in range(0, len(bomb), chunk_bytes)))
     assert unpacker.is_too_large
     assert sum(map(len, body)) == 4 * MIB
 
@@ -416,8 +401,7 @@ def test_a_stream_of_nothing_is_not_unpacked_for_ever(kind: str, layers: int) ->
     packed = nothing if layers == 1 else gzip.compress(nothing)
     unpacker = Unpacker(", ".join([coding, "gzip"][:layers]), 10 * MIB)
     with within(seconds=5, bytes_max=3 * MIB):
-        body = unpacker.feed(packed)
-        body += unpacker.finish()
+        body = b"".join(unpacker.unpack([packed]))
     assert unpacker.fault
     assert len(body) < MIB
 
@@ -451,7 +435,7 @@ def packed_bodies(draw: st.DrawFn) -> tuple[str, bytes]:
 
 def outcome(codings: str, chunks: list[bytes]) -> tuple[bytes, str, bool, bool]:
     unpacker = Unpacker(codings, 200_000)
-    body = b"".join([*map(unpacker.feed, chunks), unpacker.finish()])
+    body = b"".join(unpacker.unpack(chunks))
     return body, unpacker.fault, unpacker.is_raw, unpacker.is_too_large
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,7 +11,7 @@ from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide
 from gossamer.fetch.transfer import Transfers
-from gossamer.records import Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
+from gossamer.records import Answer, Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
 from gossamer.settings import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.url.site import host_of
 from tests.fetch.raw_server import RawServer, raw_server
@@ -37,7 +37,7 @@ class World:
         self.copies: dict[str, RobotsCopy] = {}
         cache = RobotsCache(self.copies.get)
         modules = protocols(("http",), transfers, "gossamer/0")
-        self.fetcher = Fetcher(modules, cache, self._turn_of, RealClock(), SETTINGS, "gossamer")
+        self.fetcher = Fetcher(modules, cache, self._booking_of, RealClock(), SETTINGS, "gossamer")
 
     def robots(self, *files: tuple[str, bytes]) -> None:
         answers = dict(files)
@@ -49,9 +49,9 @@ class World:
         self.server.answer = answer
 
     @asynccontextmanager
-    async def _turn_of(self, url: str) -> AsyncIterator[None]:
+    async def _booking_of(self, url: str) -> AsyncIterator[Callable[[Answer], None]]:
         self.turns.append(host_of(url))
-        yield
+        yield lambda answer: None
 
     async def fetch(self, path: str = "/page", host: str = "127.0.0.1") -> Result:
         url = self.server.url(path, host)
@@ -169,8 +169,8 @@ def copy(status: int | None, age_s: float = 0.0, **more: object) -> RobotsCopy:
         (copy(404, age_s=DAY_S + 1), Ask),
         (copy(None, tries=1, tried_at=NOW), Ask),
         (copy(503, tries=2, tried_at=NOW), Ask),
-        (copy(503, tries=3, tried_at=NOW), Unreachable),
-        (copy(503, tries=3, tried_at=NOW - DAY_S - 1), Ask),
+        (copy(503, tries=3, tried_at=NOW, rest_s=10.0), Unreachable),
+        (copy(503, tries=3, tried_at=NOW - 11, rest_s=10.0), Ask),
         (copy(200, age_s=DAY_S + 5, tries=1, tried_at=NOW - 5), None),  # old, and the server does not answer
         (copy(200, age_s=DAY_S + 5, tries=1, tried_at=NOW - 11), Ask),
         (copy(200, moved_to="http://a.test/x", hops=1), Ask),

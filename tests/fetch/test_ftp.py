@@ -106,7 +106,7 @@ def test_a_scheme_that_is_not_crawled_has_no_canonical_form() -> None:
 async def test_a_scheme_that_nobody_fetches_is_said_at_the_start(folder: Path) -> None:
     ran = await gossamer("crawl", "gopher://a.test/", "--dir", folder, "--set", "fetch.schemes=gopher")
     assert ran.code == 2
-    assert "fetch.schemes: nothing here fetches gopher. Known are: ftp, http, https" in ran.err
+    assert "fetch.schemes: nothing here fetches gopher; it knows ftp, http, https" in ran.err
 
 
 async def test_a_package_of_the_users_own_adds_a_protocol(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import gc
 import gzip
 import mmap
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from pathlib import Path
 
 import brotli
 import pytest
@@ -157,6 +160,19 @@ async def test_a_known_page_is_asked_for_only_if_it_has_changed(http: Http) -> N
     assert b'If-None-Match: "v1"\r\nIf-Modified-Since: Sun, 15 Nov 2026 00:00:00 GMT\r\n' in server.requests[0]
 
 
+async def test_what_a_server_gave_goes_back_as_it_came_or_not_at_all(http: Http) -> None:
+    unasked = ('"a\rHost: evil"', '"a\0"', '"\x7f"', "x" * 1001, "\u20ac")
+    async with raw_server(b"HTTP/1.1 304 Not Modified\r\n\r\n") as server:
+        result = await http.fetch(server.url(), Validators('"caf\xe9"', "g\xe9stern"))
+        assert isinstance(result, Fetched) and result.is_not_modified
+        for value in unasked:
+            result = await http.fetch(server.url(), Validators(value, value))
+            assert isinstance(result, Failed)  # it was not asked whether it has changed
+    assert b'\r\nIf-None-Match: "caf\xe9"\r\nIf-Modified-Since: g\xe9stern\r\n' in server.requests[0]
+    assert len(server.requests) == 1 + len(unasked)
+    assert all(b"If-" not in request for request in server.requests[1:])
+
+
 async def test_not_modified_is_a_fault_where_nobody_asked_for_it(http: Http) -> None:
     async with raw_server(b"HTTP/1.1 304 Not Modified\r\n\r\n") as server:
         result = await http.fetch(server.url())
@@ -224,7 +240,7 @@ async def test_an_answer_that_does_not_come_ends_at_the_time_limit(http: Http) -
 
 
 async def test_nobody_there_is_a_value(http: Http) -> None:
-    result = await http.fetch("http://127.0.0.1:9/")
+    result = await http.fetch("http://127.0.0.1:4/")
     assert isinstance(result, Failed) and result.reason is Reason.CONNECT
 
 
@@ -235,6 +251,12 @@ async def test_private_addresses_are_refused_before_a_connection() -> None:
             result = await http.fetch(url)
             assert isinstance(result, Refused) and result.reason is Reason.PRIVATE_ADDRESS
         assert server.connections == 0
+
+
+async def test_a_port_that_browsers_refuse_is_not_connected_to(http: Http) -> None:
+    """The link filter keeps such links out; a robots.txt that is redirected there does not pass it."""
+    for url in ("http://127.0.0.1:6667/robots.txt", "http://[::1]:25/"):
+        assert await http.fetch(url) == Refused(Reason.BAD_PORT, url)
 
 
 @pytest.mark.parametrize(
@@ -258,12 +280,67 @@ async def test_private_addresses_are_refused_before_a_connection() -> None:
         "::ffff:10.0.0.1",
         "2002:7f00:1::",
         "nonsense",
+        # An IPv4 address within, which a translator or a tunnel on the way would lead to.
+        "64:ff9b::7f00:1",
+        "64:ff9b::808:808",
+        "64:ff9b:1::a00:1",
+        "::127.0.0.1",
+        "::8.8.8.8",
+        "::ffff:0:10.0.0.1",
+        "2002:808:808::1",
+        "2001:0:808:808::f7f7:f7f7",
+        # Not given out for the internet, or for something else.
+        "fec0::1",
+        "100::1",
+        "5f00::1",
+        "2001:2::1",
+        "2001:10::1",
+        "2001:db8::1",
+        "3fff::1",
+        "fe80::1%eth0",
+        "192.0.0.8",
+        "192.88.99.1",
+        "198.19.0.1",
+        "203.0.113.7",
+        "240.0.0.1",
     ],
 )
 def test_addresses_that_lead_inside(ip: str) -> None:
     assert is_forbidden(ip)
 
 
-@pytest.mark.parametrize("ip", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "ip", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "2001:4860:4860::8888", "::ffff:8.8.8.8"]
+)
 def test_addresses_of_the_public_internet(ip: str) -> None:
     assert not is_forbidden(ip)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process holds is read from /proc")
+async def test_a_body_that_was_cut_goes_with_its_result(http: Http) -> None:
+    """And not when Python next looks for circles of objects: until then bodies and their open files pile up."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with raw_server(ok(b"x" * 1_000_000, "Content-Type: text/plain")) as server:
+            results = [await http.fetch(server.url(), body_bytes_max=600_000) for _ in range(3)]
+            assert all(isinstance(result, Fetched) and len(result.body) == 600_000 for result in results)
+            assert bodies_on_disk() == len(results)
+            results.clear()
+            assert bodies_on_disk() == 0
+    finally:
+        gc.enable()
+
+
+def bodies_on_disk() -> int:
+    return sum(line.endswith(" (deleted)") for line in Path("/proc/self/maps").read_text().splitlines())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what a process holds is read from /proc")
+async def test_no_other_process_inherits_our_connections(http: Http) -> None:
+    """It would keep them open after we hung up: the process that reads documents held dozens of them."""
+    async with raw_server(ok(b"kept")) as server:
+        await http.fetch(server.url())
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        sockets = [int(link.name) for link in links if str(link.readlink()).startswith("socket:")]
+        assert sockets and not any(os.get_inheritable(socket) for socket in sockets)

@@ -1,4 +1,7 @@
-"""The rules of robots.txt as RFC 9309 says: the cases of others, our own stories, hostile files, a naive matcher."""
+"""The rules of robots.txt as RFC 9309 says: the cases of others, our own stories, hostile files, a naive matcher.
+
+Longer than 400 lines: one file for one standard, with the cases of others.
+"""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.store import RocksStore
-from gossamer.frontier.tables import TABLES
 from gossamer.records import Link, Reason
 from gossamer.settings import FrontierSettings, PolitenessSettings
 
 MAX_DEPTH = 5
 
 
-def door(link: Link) -> Reason | None:
+def link_filter(link: Link) -> Reason | None:
     if "/forbidden" in link.url:
         return Reason.EXCLUDED
     return Reason.MAX_DEPTH if link.depth > MAX_DEPTH else None
@@ -33,7 +33,9 @@ class Reopened:
         self.close()
         self._store = RocksStore(self._folder / "partition", TABLES)
         settings = FrontierSettings(**limits)  # type: ignore[arg-type]
-        return Frontier(self._store, self._clock, door, settings, PolitenessSettings())
+        return Frontier.open(
+            self._store, self._store.folder, self._clock, link_filter, settings, PolitenessSettings()
+        )
 
     def close(self) -> None:
         if self._store is not None:

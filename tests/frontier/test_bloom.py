@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from gossamer.frontier.bloom import Bloom
-from gossamer.frontier.tables import URL_KEY_BYTES
+from gossamer.frontier.disk.bloom import Bloom
+from gossamer.frontier.disk.tables import URL_KEY_BYTES
 
 
 def keys(count: int, seed: int) -> list[bytes]:

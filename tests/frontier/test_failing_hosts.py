@@ -1,4 +1,4 @@
-"""A host that keeps failing: asked less and less, behind the others, and given up in the end."""
+"""A host that keeps failing: asked less and less, behind the others, and after rests that grow; never given up."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.politeness import next_delay
-from gossamer.frontier.priority import level, rank
-from gossamer.records import Host, Reason, State
-from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.frontier.rules.politeness import next_delay
+from gossamer.frontier.rules.priority import level, order
+from gossamer.records import Host, Reason, Refused, State
+from gossamer.settings import PolitenessSettings
 from tests.frontier.stories import failed, fetched, finish, link, one_lease
 
 NOW = 1_700_000_000.0
+DAY_S = 86400.0
 URLS = [f"http://a.test/{n}" for n in range(4)]
 
 
@@ -49,12 +50,41 @@ def test_what_says_nothing_about_the_host_leaves_its_count_alone(frontier: Front
 
 
 def test_each_failure_in_a_row_costs_a_level() -> None:
-    best, weights = rank(1, 100, NOW, FrontierSettings()), FrontierSettings()
-    levels = [level(Host("a.test", "a.test", failures=count), best, weights) for count in (0, 1, 5, 10, 30)]
+    best = order(1, 100, NOW)
+    levels = [level(Host("a.test", "a.test", failures=count), best) for count in (0, 1, 5, 10, 30)]
     assert [each - levels[0] for each in levels] == [0, 1, 5, 10, 10]
 
 
-def test_a_host_that_failed_too_often_is_given_up_and_has_one_more_try_when_it_is_found_again(
+def test_a_host_that_failed_too_often_rests_longer_each_time_and_loses_nothing(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    """For three days nobody answers; on the fourth every URL is fetched."""
+    limits = {"host_failures_max": 2, "retries_s": (60.0,), "rests_s": (3600.0, DAY_S, 3 * DAY_S)}
+    frontier = reopen(**limits)
+    frontier.add([link(url) for url in URLS])
+    requests, away_until = [], clock.now() + 3 * DAY_S
+    while clock.now() < away_until:
+        for lease in frontier.lease(10):
+            requests.append(clock.now())
+            finish(frontier, lease, failed(clock, Reason.CONNECT))
+        if len(requests) == 3:
+            frontier = reopen(**limits)  # a rest is on the disk
+        next_turn(frontier, clock)
+    assert len(requests) <= 6, "an hour, a day, three days"
+    host = frontier.host("a.test")
+    assert host is not None and host.rests >= 2
+    while not frontier.is_empty:
+        for lease in frontier.lease(10):
+            finish(frontier, lease, fetched(clock))
+        if not frontier.is_empty:
+            next_turn(frontier, clock)
+    assert [state_of(frontier, url) for url in URLS] == [State.DONE] * 4
+    host = frontier.host("a.test")
+    assert host is not None and (host.failures, host.rests, host.resting) == (0, 0, 0)
+    assert (frontier.totals.resting, frontier.totals.resting_hosts) == (0, {})
+
+
+def test_while_a_host_rests_its_urls_are_counted_and_nothing_else_is_left(
     reopen: Callable[..., Frontier], clock: VirtualClock
 ) -> None:
     frontier = reopen(host_failures_max=2, retries_s=())
@@ -62,18 +92,47 @@ def test_a_host_that_failed_too_often_is_given_up_and_has_one_more_try_when_it_i
     for _ in range(2):
         finish(frontier, one_lease(frontier), failed(clock, Reason.CONNECT))
         next_turn(frontier, clock)
-    assert frontier.lease(10) == []
-    assert frontier.is_empty
-    states = [known for url in URLS if (known := frontier.state(url))]
-    assert [known.state for known in states] == [State.FAILED] * 2 + [State.REFUSED] * 2
-    assert {known.reason for known in states[2:]} == {Reason.HOST_DOWN}
+    assert frontier.lease(10) == [] and frontier.is_empty
+    assert (frontier.totals.resting, frontier.totals.resting_hosts) == (4, {"connect": 1})
+    frontier.add([link("http://a.test/new")])
+    assert frontier.lease(10) == [] and frontier.is_empty and frontier.totals.resting == 5
+    clock.advance(2 * 3600)
+    assert frontier.next_at() is not None  # its rest is over: it is asked once
+    finish(frontier, one_lease(frontier), failed(clock, Reason.CONNECT))
+    assert frontier.is_empty and frontier.totals.resting == 5
+    host = frontier.host("a.test")
+    assert host is not None and round(host.rest_until - clock.now()) == 6 * 3600
+    assert host.waits_for is Reason.HOST_DOWN
 
-    frontier.add([link(URLS[3])])
-    clock.advance(3600)
+
+def test_a_page_that_fails_alone_is_given_up_and_its_host_is_not(frontier: Frontier, clock: VirtualClock) -> None:
+    frontier.add([link(URLS[0])])
     finish(frontier, one_lease(frontier), fetched(clock))
-    known, host = frontier.state(URLS[3]), frontier.host("a.test")
-    assert known is not None and known.state is State.DONE
-    assert host is not None and host.failures == 0
+    clock.advance(1)
+    frontier.add([link(URLS[1])])
+    for _ in range(4):
+        frontier.lease(0)
+        next_turn(frontier, clock)
+        finish(frontier, one_lease(frontier), failed(clock, Reason.SERVER_ERROR, 500))
+    assert state_of(frontier, URLS[1]) is State.FAILED and frontier.totals.resting == 0
+    host = frontier.host("a.test")
+    assert host is not None and not host.is_resting
+
+
+def test_while_its_robots_txt_cannot_be_fetched_a_url_waits(frontier: Frontier, clock: VirtualClock) -> None:
+    frontier.add([link(URLS[0])])
+    finish(frontier, one_lease(frontier), Refused(Reason.ROBOTS_UNREACHABLE, "robots.txt: connect", 7200.0))
+    known = frontier.state(URLS[0])
+    assert known is not None and (known.state, known.reason) == (State.WAITING, Reason.ROBOTS_UNREACHABLE)
+    assert known.attempts == 0 and frontier.is_empty and frontier.totals.resting == 1
+    next_turn(frontier, clock)
+    finish(frontier, one_lease(frontier), fetched(clock))
+    assert state_of(frontier, URLS[0]) is State.DONE and frontier.totals.resting == 0
+
+
+def state_of(frontier: Frontier, url: str) -> State | None:
+    known = frontier.state(url)
+    return known.state if known is not None else None
 
 
 def test_a_retry_after_of_years_is_taken_for_a_week() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.steps import TRIES_MAX
+from gossamer.frontier.rules.steps import TRIES_MAX
 from gossamer.records import Claim, Link, Outcome, Page, Place, Reason, Refused, State
 from tests.frontier.stories import failed, fetched, finish, link, moved, one_lease, robots_read
 
@@ -122,6 +122,9 @@ def test_retry_after_survives_a_restart(reopen: Callable[..., Frontier], clock: 
 
 
 def test_a_fault_that_time_may_cure_is_tried_three_times_more(frontier: Frontier, clock: VirtualClock) -> None:
+    frontier.add([link(A2)])
+    finish(frontier, one_lease(frontier), fetched(clock))  # its host is well
+    clock.advance(1)
     frontier.add([link(A1)])
     for wait_s in (600, 1800, 7200):
         finish(frontier, one_lease(frontier), failed(clock, Reason.SERVER_ERROR, 500))
@@ -143,6 +146,9 @@ def test_gone_is_final(frontier: Frontier, clock: VirtualClock) -> None:
 def test_an_overloaded_host_is_asked_ever_more_slowly_and_given_up_at_last(
     frontier: Frontier, clock: VirtualClock
 ) -> None:
+    frontier.add([link(A2)])
+    finish(frontier, one_lease(frontier), fetched(clock))
+    clock.advance(1)
     frontier.add([link(A1)])
     gaps = []
     for _ in range(TRIES_MAX):
@@ -283,7 +289,7 @@ async def test_a_booked_turn_comes_when_the_host_may_be_asked(frontier: Frontier
     assert booking.done()
     clock.advance(5)
     assert frontier.lease(1) == []  # and it has not ended
-    frontier.release("a.test", clock.now())
+    frontier.release("a.test")
     assert frontier.lease(1) == []
     clock.advance(1)
     assert one_lease(frontier).url == A2
@@ -293,7 +299,7 @@ async def test_a_turn_can_be_booked_of_a_host_without_work(frontier: Frontier, c
     booking = frontier.book("new.test")
     frontier.lease(1)
     assert booking.done()
-    frontier.release("new.test", clock.now())
+    frontier.release("new.test")
     frontier.add([link("http://new.test/")])
     assert frontier.lease(1) == []
     clock.advance(1)

@@ -38,6 +38,22 @@ def test_only_the_page_that_was_being_processed_is_held_to_account(
     assert frontier.totals.quarantined == 1
 
 
+def test_one_death_makes_the_pages_of_its_host_suspects_and_no_others(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    frontier = reopen()
+    frontier.add([link(BAD), link(GOOD)])
+    frontier = die_processing(frontier, reopen, clock)
+    frontier.add([link(f"{BAD}another")])
+    suspects = {}
+    for _ in range(2):
+        for lease in frontier.lease(10):
+            suspects[lease.url] = lease.is_suspect
+            finish(frontier, lease, fetched(clock))
+        clock.advance(5)
+    assert suspects == {BAD: True, f"{BAD}another": True, GOOD: False}
+
+
 def test_a_page_that_was_processed_is_not_to_blame(reopen: Callable[..., Frontier], clock: VirtualClock) -> None:
     frontier = reopen()
     frontier.add([link(GOOD)])
@@ -59,9 +75,9 @@ def test_a_pardoned_url_is_tried_again_and_a_dropped_one_is_not(
     frontier = die_processing(frontier, reopen, clock)
     frontier = die_processing(frontier, reopen, clock)
     frontier = die_processing(frontier, reopen, clock)
-    assert not frontier.pardon(GOOD)
-    assert frontier.pardon(BAD)
+    assert not frontier.release_url(GOOD)
+    assert frontier.release_url(BAD)
     assert frontier.totals.quarantined == 0
     lease = next(lease for lease in frontier.lease(10) if lease.url == BAD)
     finish(frontier, lease, fetched(clock))
-    assert not frontier.pardon(BAD, drop=True)
+    assert not frontier.release_url(BAD, drop=True)

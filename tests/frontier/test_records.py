@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.tables import TABLES, encode, host_key, is_position, url_key
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.store import RocksStore
-from gossamer.frontier.tables import TABLES, encode, host_key, is_standing, url_key
 from gossamer.records import Reason, State
 from tests.frontier.stories import failed, fetched, finish, link, one_lease, robots_read
 
@@ -17,23 +17,23 @@ FIRST, A1, A2 = "http://a.test/", "http://a.test/1", "http://a.test/2"
 
 
 def test_a_record_is_in_the_queue_until_its_url_was_asked_for(frontier: Frontier, clock: VirtualClock) -> None:
-    store, key = frontier._store, url_key(A1)
+    store, key = frontier._parts.store, url_key(A1)
     frontier.add([link(A1)])
-    standing = store.get("urls", key)
-    assert standing is not None and is_standing(standing)
+    importance = store.get("urls", key)
+    assert importance is not None and is_position(importance)
     finish(frontier, one_lease(frontier), failed(clock, Reason.TIMEOUT))
     stored = store.get("urls", key)
-    assert stored is not None and not is_standing(stored)
-    assert list(Ledger(store).queued(host_key("a.test"))) == []
+    assert stored is not None and not is_position(stored)
+    assert list(PartitionReader(store).queued(host_key("a.test"))) == []
 
 
 def test_what_is_queued_and_what_was_asked_for_can_be_listed(frontier: Frontier, clock: VirtualClock) -> None:
     frontier.add([link(A1), link(A2)])
     finish(frontier, one_lease(frontier), fetched(clock))
-    ledger = Ledger(frontier._store)
-    assert [known.url for known in ledger.queued(host_key("a.test"))] == [A2]
-    assert [known.url for known in ledger.all_asked()] == [A1]
-    assert {known.url: known.state for _, known in ledger.all_known()} == {A1: State.DONE, A2: State.QUEUED}
+    reader = PartitionReader(frontier._parts.store)
+    assert [known.url for known in reader.queued(host_key("a.test"))] == [A2]
+    assert [known.url for known in reader.all_asked()] == [A1]
+    assert {known.url: known.state for _, known in reader.all_url_records()} == {A1: State.DONE, A2: State.QUEUED}
 
 
 def test_a_shorter_way_found_in_the_same_call_is_the_one_that_counts(frontier: Frontier, clock: VirtualClock) -> None:
@@ -77,7 +77,7 @@ def test_queues_of_an_earlier_version_are_crawled_on(
     reopen().add([link(A1, depth=2)])
     reopen.close()  # type: ignore[attr-defined]
     store = RocksStore(folder / "partition", TABLES)
-    batch, known = store.batch(), Ledger(store).known(url_key(A1))
+    batch, known = store.batch(), PartitionReader(store).known(url_key(A1))
     (entry, _), *_ = store.scan("queue")
     batch.put("urls", url_key(A1), encode(known))
     batch.put("queue", entry, url_key(A1))

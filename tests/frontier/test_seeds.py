@@ -7,18 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.disk.tables import is_short, queued, url_key, url_record_in
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.intake import come_nearer
-from gossamer.frontier.priority import DAY_S, EPOCH, by_tenth
-from gossamer.frontier.tables import is_short, known_in, queued, url_key
-from gossamer.records import Known, Link, Outcome, Reason, State, Verdict
-from gossamer.settings import FrontierSettings
-from gossamer.url.filters import Filters
+from gossamer.frontier.intake import with_shorter_path
+from gossamer.frontier.rules.priority import DAY_S, EPOCH, by_tenth
+from gossamer.records import Link, Outcome, Reason, State, UrlRecord, Verdict
+from gossamer.url.link_filter import LinkFilter
 from tests.frontier.stories import fetched, finish, link, one_lease
 
 
-def known(depth: int, max_depth: int | None) -> Known:
-    return Known("http://a.test/", State.QUEUED, depth=depth, max_depth=max_depth)
+def known(depth: int, max_depth: int | None) -> UrlRecord:
+    return UrlRecord("http://a.test/", State.QUEUED, depth=depth, max_depth=max_depth)
 
 
 @pytest.mark.parametrize(
@@ -34,23 +33,23 @@ def known(depth: int, max_depth: int | None) -> Known:
 def test_of_two_ways_to_a_url_the_nearest_counts_and_as_far_onwards_as_either_allows(
     before: tuple[int, int | None], found: tuple[int, int | None], after: tuple[int, int | None]
 ) -> None:
-    nearer = come_nearer(known(*before), Link("http://a.test/", depth=found[0], max_depth=found[1]))
+    nearer = with_shorter_path(known(*before), Link("http://a.test/", depth=found[0], max_depth=found[1]))
     assert (nearer.depth, nearer.max_depth) == after
 
 
 def test_the_door_keeps_out_what_is_farther_from_its_seed_than_that_allows() -> None:
-    door = Filters(["http://a.test/"], max_depth=2)
+    link_filter = LinkFilter(["http://a.test/"], max_depth=2)
     far = [Link("http://a.test/x", source="http://a.test/", depth=depth, max_depth=1) for depth in (0, 1, 2)]
-    assert [door(each) for each in far] == [None, None, Reason.MAX_DEPTH]
-    assert door(Link("http://a.test/x", source="http://a.test/", depth=3, max_depth=9)) is Reason.MAX_DEPTH
+    assert [link_filter(each) for each in far] == [None, None, Reason.MAX_DEPTH]
+    assert link_filter(Link("http://a.test/x", source="http://a.test/", depth=3, max_depth=9)) is Reason.MAX_DEPTH
 
 
 def test_a_door_learns_new_homes() -> None:
-    door = Filters(["http://a.test/"])
+    link_filter = LinkFilter(["http://a.test/"])
     elsewhere = Link("http://b.test/x", source="http://a.test/", depth=1)
-    assert door(elsewhere) is Reason.SCOPE
-    door.welcome(["http://www.b.test/"])
-    assert door(elsewhere) is None
+    assert link_filter(elsewhere) is Reason.SCOPE
+    link_filter.welcome(["http://www.b.test/"])
+    assert link_filter(elsewhere) is None
 
 
 def test_what_a_seed_says_outlives_a_restart(reopen: Callable[..., Frontier]) -> None:
@@ -85,7 +84,7 @@ def test_a_priority_of_its_own_puts_a_seed_before_or_behind_all_others(
 def test_a_host_with_an_urgent_seed_stands_at_a_better_level(frontier: Frontier, clock: VirtualClock) -> None:
     urls = {"http://a.test/": 0.95, "http://b.test/": None, "http://c.test/": 0.05}
     frontier.add([Link(url, priority=priority) for url, priority in urls.items()])
-    assert by_tenth(frontier.levels.items(), clock.now(), FrontierSettings()) == [1, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    assert by_tenth(frontier.levels.items(), clock.now()) == [1, 0, 1, 0, 0, 0, 0, 1, 0, 0]
 
 
 def test_hosts_are_counted_by_level_and_also_in_states_that_did_not(
@@ -96,25 +95,24 @@ def test_hosts_are_counted_by_level_and_also_in_states_that_did_not(
     assert sum(frontier.levels.values()) == 3
     finish(frontier, one_lease(frontier), fetched(clock))
     assert sum(frontier.levels.values()) == 2
-    frontier._meta.levels = None  # as an earlier version left it
-    change = frontier._change()
+    frontier._parts.meta.levels = None  # as an earlier version left it
+    change = frontier._parts.change()
     change.is_dirty = True
     change.write(sync=True)
     assert sum(reopen().levels.values()) == 2
 
 
 def test_levels_sink_with_the_years_and_the_tenths_do_not() -> None:
-    weights = FrontierSettings()
-    assert by_tenth([(0, 7)], EPOCH, weights)[0] == 7
-    assert by_tenth([(103, 2), (90, 1), (200, 4)], EPOCH + 1000 * DAY_S, weights) == [1, 0, 0, 2, 0, 0, 0, 0, 0, 4]
+    assert by_tenth([(0, 7)], EPOCH)[0] == 7
+    assert by_tenth([(103, 2), (90, 1), (200, 4)], EPOCH + 1000 * DAY_S) == [1, 0, 0, 2, 0, 0, 0, 0, 0, 4]
 
 
 def test_the_record_of_a_new_url_is_no_longer_than_it_was() -> None:
-    fresh = Known("http://a.test/", State.QUEUED, found_at=1.0)
+    fresh = UrlRecord("http://a.test/", State.QUEUED, found_at=1.0)
     key = url_key(fresh.url)
     assert len(queued(key, fresh)) == len(queued(key, known(0, None))) + 8
-    assert is_short(fresh) and known_in(queued(key, fresh)) == fresh
-    assert not is_short(Known("http://a.test/", State.QUEUED, found_at=1.0, max_depth=2, priority=0.5))
+    assert is_short(fresh) and url_record_in(queued(key, fresh)) == fresh
+    assert not is_short(UrlRecord("http://a.test/", State.QUEUED, found_at=1.0, max_depth=2, priority=0.5))
 
 
 def test_the_bytes_of_a_copy_are_counted_as_saved(frontier: Frontier, clock: VirtualClock) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.disk.seen import mistakes
+from gossamer.frontier.disk.tables import url_key
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.seen import mistakes
-from gossamer.frontier.tables import url_key
 from gossamer.settings import FrontierSettings
 from tests.frontier.stories import link
 
@@ -37,14 +37,6 @@ def test_the_share_of_mistakes_is_what_the_filter_makes(reopen: Callable[..., Fr
         tried = 20_000
         wrong = sum(frontier.seen.may_know([url_key(url) for url in urls(tried, start=10_000)]))
         assert wrong / tried == pytest.approx(mistakes(known, settings), rel=0.25)
-
-
-def test_the_fast_mode_skips_a_few_by_mistake_and_never_adds_one_twice(reopen: Callable[..., Frontier]) -> None:
-    frontier = reopen(seen="fast", seen_urls=1000, seen_mistakes=0.05)
-    added = frontier.add([link(url) for url in urls(20_000)])
-    assert 17_000 < added < 20_000
-    assert frontier.totals.known == added
-    assert frontier.add([link(url) for url in urls(20_000)]) == 0
 
 
 def test_the_filter_is_there_again_after_a_clean_end(reopen: Callable[..., Frontier]) -> None:
@@ -81,11 +73,20 @@ def test_a_filter_of_another_state_is_not_believed(reopen: Callable[..., Frontie
     assert frontier.add([link(url) for url in urls(200)]) == 0
 
 
-@pytest.mark.parametrize("damage", [lambda whole: whole[:-1], lambda whole: whole + b"\0", lambda whole: whole[:32]])
-def test_a_filter_of_another_length_is_made_anew(
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[:-1],
+        lambda whole: whole + b"\0",
+        lambda whole: whole[:32],
+        lambda whole: whole[:32] + bytes(len(whole) - 36) + whole[-4:],  # its bits are lost
+        lambda whole: b"",
+    ],
+)
+def test_a_filter_that_is_damaged_is_made_anew(
     reopen: Callable[..., Frontier], tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
-    """It was cut off, or an earlier version wrote it."""
+    """It was cut off, an earlier version wrote it, or the disk has lost some of it."""
     frontier = reopen(seen_urls=1000)
     frontier.add([link(url) for url in urls(2500)])
     frontier.close()

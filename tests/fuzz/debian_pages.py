@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gossamer.process.media_types import Readers
-from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.settings import ProcessSettings
 from gossamer.url.canonical import canonicalize
 
 PACKAGES = (
@@ -52,7 +52,7 @@ def pages_in(where: Path) -> list[Path]:
 
 
 def read_all(where: Path) -> Figures:
-    readers = Readers("gossamer", ProcessSettings(links_from=("images", "scripts")), ContextSettings())
+    readers = Readers("gossamer", ProcessSettings(links_from=("images", "scripts")))
     figures = Figures()
     for path in pages_in(where):
         body = path.read_bytes()
@@ -83,7 +83,7 @@ def fetch(where: Path) -> None:
     for package in PACKAGES.split():
         got = subprocess.run(["apt-get", "download", package], cwd=where, check=False)
         if got.returncode:
-            print(f"{package}: not to be had here, left out", file=sys.stderr)
+            print(f"{package}: not available here, left out", file=sys.stderr)
     for file in where.glob("*.deb"):
         subprocess.run(["dpkg", "-x", file, where], check=True)
 

@@ -10,21 +10,21 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from gossamer.clock import VirtualClock
-from gossamer.fetch.coding import unpacker_for
+from gossamer.fetch.coding import Unpacker
 from gossamer.fetch.robots import Robots
 from gossamer.process import feed, html, image, sitemap
-from gossamer.process.context import POSITIONS
 from gossamer.process.links import ANCHOR_CHARS_MAX
+from gossamer.process.markup.context import POSITIONS
+from gossamer.process.markup.srcset import candidates
 from gossamer.process.media_types import UNREADABLE, Readers
 from gossamer.process.processor import header_words
 from gossamer.process.simhash import simhash
 from gossamer.process.sniffing import media_type_of
-from gossamer.process.srcset import candidates
 from gossamer.process.text import decode
 from gossamer.records import Exchange, Link, Page
-from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.settings import ProcessSettings
 from gossamer.url.canonical import canonicalize
-from gossamer.url.filters import Filters
+from gossamer.url.link_filter import LinkFilter
 from gossamer.url.patterns import pattern_of, wider
 from gossamer.url.site import ascending, host_of, origin_of, site_of
 from tests.fuzz import corpus
@@ -32,8 +32,8 @@ from tests.fuzz import corpus
 URL = "http://h.test/folder/page.html?x=1"
 LINKS_MAX = 50_000
 UNPACKED_BYTES_MAX = 1 << 20
-READERS = Readers("gossamer", ProcessSettings(links_from=("images", "scripts")), ContextSettings())
-DOOR = Filters(
+READERS = Readers("gossamer", ProcessSettings(links_from=("images", "scripts")))
+DOOR = LinkFilter(
     [URL], scope="any", prefixes=["/"], media_types=["text/*"], hosts_excluded=["bad.test"], clock=VirtualClock()
 )
 
@@ -134,9 +134,7 @@ def read_head(head: bytes) -> None:
 
 def read_coding(body: bytes) -> None:
     for name in ("gzip", "deflate", "br", "gzip, gzip", "unknown"):
-        unpacker = unpacker_for(name, UNPACKED_BYTES_MAX)
-        assert unpacker is not None
-        unpacked = unpacker.feed(body[:50]) + unpacker.feed(body[50:]) + unpacker.finish()
+        unpacked = b"".join(Unpacker(name, UNPACKED_BYTES_MAX).unpack([body[:50], body[50:]]))
         assert len(unpacked) <= max(UNPACKED_BYTES_MAX, len(body))
 
 

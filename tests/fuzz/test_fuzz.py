@@ -39,6 +39,7 @@ def test_no_input_breaks_its_reader_or_makes_memory_grow(name: str, folder: Path
         ("head", b"HTTP/1.1 200 OK\r\nRefresh: " + b"0" * 100_000 + b"\r\n\r\n"),
         ("sitemap", b"<urlset><" + b"x" * 100_000),
         ("feed", b"<rss><" + b"x" * 100_000),
+        ("feed", b"<rss><item><title>&amp;#" + b"9" * 5000 + b";</title></item></rss>"),
         ("image", b"<svg " + b"x" * 100_000 + b">"),
         ("html", b"<p title='" + b"x" * 16_379 + b"&nGt;'>" + b"&nLt;" * 20_000),  # lexbor wrote behind its buffer
     ],

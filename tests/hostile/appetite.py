@@ -18,7 +18,7 @@ from gossamer.fetch.dns import Dns
 from gossamer.fetch.http import Http
 from gossamer.fetch.transfer import Transfers
 from gossamer.settings import DnsSettings, FetchSettings
-from tests.hostile.rows import shown
+from tests.hostile.behaviours.rows import shown
 
 
 def peak_bytes() -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from gossamer.clock import RealClock
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.http import Http
 from gossamer.fetch.robots import RobotsCache
-from gossamer.records import Lease, Link, Result, RobotsCopy, RobotsRead
+from gossamer.records import Answer, Lease, Link, Result, RobotsCopy, RobotsRead
 from gossamer.settings import RobotsSettings
 from gossamer.url.site import host_of
 
@@ -21,7 +21,7 @@ class Asking:
         self.turns: list[str] = []  # of other hosts
         copies: dict[str, RobotsCopy] = {}
         modules = {"http": http, "https": http}
-        self._fetcher = Fetcher(modules, RobotsCache(copies.get), self._turn_of, RealClock(), SETTINGS, "gossamer")
+        self._fetcher = Fetcher(modules, RobotsCache(copies.get), self._booking_of, RealClock(), SETTINGS, "gossamer")
 
     async def fetch(self, url: str) -> Result:
         """One turn of the URL's host."""
@@ -37,6 +37,6 @@ class Asking:
         return copies[-1]
 
     @asynccontextmanager
-    async def _turn_of(self, url: str) -> AsyncIterator[None]:
+    async def _booking_of(self, url: str) -> AsyncIterator[Callable[[Answer], None]]:
         self.turns.append(host_of(url))
-        yield
+        yield lambda answer: None

@@ -12,8 +12,8 @@ from gossamer.fetch.dns import Dns
 from gossamer.fetch.http import Http
 from gossamer.fetch.transfer import Transfers
 from gossamer.settings import DnsSettings, FetchSettings
+from tests.hostile.behaviours.secure import AUTHORITY
 from tests.hostile.limits import LIMITS, PATIENT
-from tests.hostile.secure import AUTHORITY
 
 
 @pytest.fixture(scope="session")

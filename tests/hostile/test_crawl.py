@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from gossamer.process.html import LINKS_MAX
-from gossamer.url.filters import REDIRECTS_MAX
+from gossamer.url.link_filter import REDIRECTS_MAX
 from tests.hostile.web import (
     FRIENDLY_PAGES,
     HOST_PAGES_MAX,

@@ -200,7 +200,7 @@ async def test_a_sitemap_expands_and_fetches_nothing(folder: Path) -> None:
     laughs = '<!ENTITY e0 "ha">' + "".join(
         f'<!ENTITY {later} "{f"&{earlier};" * 10}">' for earlier, later in pairwise(names)
     )
-    outside = f'<!ENTITY file SYSTEM "file://{folder}/secret"><!ENTITY net SYSTEM "http://127.0.0.1:9/">'
+    outside = f'<!ENTITY file SYSTEM "file://{folder}/secret"><!ENTITY net SYSTEM "http://127.0.0.1:4/">'
     include = f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file://{folder}/secret" parse="text"/>'
     body = urlset(
         "http://a.test/&e11;",

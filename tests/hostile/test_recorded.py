@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from gossamer.fetch.http import Http
 from gossamer.records import Answer, Failed, Fetched, Moved, Reason
 from tests.cases import Row, content, rows
+from tests.hostile.behaviours.rows import BROKEN, Wanted, failed, fetched, moved, shown
 from tests.hostile.limits import PATIENCE_S
-from tests.hostile.rows import BROKEN, Wanted, failed, fetched, moved, shown
 from tests.hostile.server import Connection, Gone, Scenario, Stage, answer, playing
 
 STAYS_OPEN_S = 0.3  # for a client that would use the connection again; those who read to the end wait as long

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cases import folder
-from tests.hostile.rows import Played, Proven, Row, Unplayable
-from tests.hostile.table import COUNT, ROWS
+from tests.hostile.behaviours.rows import Played, Proven, Row, Unplayable
+from tests.hostile.behaviours.table import COUNT, ROWS
 
 HERE = Path(__file__).parent
 

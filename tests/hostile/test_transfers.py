@@ -12,10 +12,10 @@ import pytest
 
 from gossamer.fetch.http import Http
 from gossamer.records import Fetched
+from tests.hostile.behaviours.rows import Play
+from tests.hostile.behaviours.table import PLAYS
 from tests.hostile.limits import PATIENCE_S, PATIENT
-from tests.hostile.rows import Play
 from tests.hostile.server import Stage, answer, playing, says
-from tests.hostile.table import PLAYS
 
 FRIENDLY = answer(b"<p>welcome", "Content-Type: text/html")
 FRIENDLY_GAP_S_MAX = 2.0  # generous: the server's own work is on the same loop, and the machine is not ours alone

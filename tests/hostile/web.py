@@ -257,6 +257,7 @@ async def crawl_hostile_web(folder: Path) -> Crawled:
             dns__servers=names.address,
             politeness__ip_requests_per_s=100_000,
             politeness__ip_burst=100_000,
+            politeness__site_requests_per_s=100_000,
             politeness__latency_factor=LATENCY_FACTOR,
             politeness__retry_after_s_max=RETRY_AFTER_S_MAX,
             frontier__host_pages_max=HOST_PAGES_MAX,

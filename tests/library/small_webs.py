@@ -18,6 +18,7 @@ QUICK: dict[str, object] = {
     "crawl.commit_s": 0.02,
     "politeness.latency_factor": 0,
     "politeness.ip_requests_per_s": 1000,
+    "politeness.site_requests_per_s": 1000,
     "frontier.retries_s": [],
     "robots.retry_s": [],
 }
@@ -51,7 +52,7 @@ def crawl_of(
 
 
 def times_asked(server: Server) -> Counter[str]:
-    """Each URL, robots.txt aside."""
+    """Each URL, without robots.txt."""
     return Counter(entry.url for entry in server.log.entries if entry.path != "/robots.txt")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -11,15 +12,18 @@ import pytest
 
 import gossamer as package
 from gossamer import library
+from gossamer.folder import CrawlFolder
+from gossamer.maintenance.operator_changes import set_policy
 from gossamer.records import Reason
 from gossamer.synthetic_web import Server, serve, truth
 from tests.crawl.command import gossamer, until_quiet
 from tests.library.small_webs import assert_polite, crawl_of, mixed_web, plain_web, times_asked
 
 
-def test_the_package_has_the_function_whatever_is_imported() -> None:
-    import_module("gossamer.crawl")  # as a module it would take the function's place
-    assert getattr(package, "crawl") is library.crawl  # noqa: B009 - a type checker may think of the module
+def test_the_package_has_the_function_and_no_module_of_its_name() -> None:
+    assert package.crawl is library.crawl
+    with pytest.raises(ModuleNotFoundError):
+        import_module("gossamer.crawl")  # it would take the function's place
 
 
 async def test_every_page_is_given_once_and_politely() -> None:
@@ -29,6 +33,20 @@ async def test_every_page_is_given_once_and_politely() -> None:
         assert times_asked(server) == {page.url: 1 for page in pages}
         assert_polite(server)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_pause_by_policy_is_also_ended_by_policy(folder: Path) -> None:
+    async with serve(plain_web(hosts=1, pages_per_host=4)) as server:
+        host = server.url(0).split("/")[2].split(":")[0]
+        assert len([page async for page in crawl_of(server, folder, max_pages=1)]) == 1
+        set_policy(CrawlFolder(folder), host, {"paused": True}, is_site=False)
+        async with contextlib.aclosing(crawl_of(server, folder, settings={"crawl.max_pages": None})) as pages:
+            first = asyncio.ensure_future(anext(pages))
+            assert not (await asyncio.wait([first], timeout=1.5))[0] and len(times_asked(server)) == 1
+            set_policy(CrawlFolder(folder), host, {"paused": False}, is_site=False)
+            async with asyncio.timeout(30):
+                await first
+                assert len([page async for page in pages]) == 2
 
 
 async def test_a_page_tells_all_that_is_known_of_it() -> None:

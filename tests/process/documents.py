@@ -65,3 +65,18 @@ def pdf_bomb(size_bytes: int) -> bytes:
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R >>",
         stream(zlib.compress(packed, 9), b"/Filter [/FlateDecode /FlateDecode]"),
     )
+
+
+def slow_pdf(levels: int = 9) -> bytes:
+    """A page that shows a form eight times, which shows another one eight times, and so on."""
+    resources = b"/Resources << /XObject << /X 5 0 R >> >>"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R %b >>" % resources
+    form = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X %d 0 R >> >>"
+    return pdf(
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        page,
+        stream(b"/X Do\n" * 8),
+        *(stream(b"/X Do\n" * 8, form % (6 + level)) for level in range(levels)),
+        stream(b"BT (x) Tj ET", form % 5),
+    )

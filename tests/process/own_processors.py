@@ -1,9 +1,10 @@
-"""Processors as users may write them, good and bad; the process aside imports this module too."""
+"""Processors as users may write them, good and bad; the sandbox imports this module too."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 import time
 
@@ -19,7 +20,7 @@ def recipe(body: bytes, url: str, content_type: str | None) -> Page:
     return Page(url, title=title, text=" ".join(lines), links=links)
 
 
-@processes("application/x-told", aside=True)
+@processes("application/x-told", sandbox=True)
 def does_as_told(body: bytes, url: str, content_type: str | None) -> Page:
     match body.decode().split():
         case ["crash"]:
@@ -30,6 +31,8 @@ def does_as_told(body: bytes, url: str, content_type: str | None) -> Page:
             time.sleep(float(seconds))
         case ["eat", size]:
             return Page(url, title=str(len(bytearray(int(size)))))
+        case ["kill"]:
+            os.kill(os.getpid(), signal.SIGKILL)
         case ["exit"]:
             sys.exit(7)
         case ["leave"]:

@@ -6,8 +6,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from gossamer.process.context import POSITIONS, RELATIONS, context
-from gossamer.settings import ContextSettings
+from gossamer.process.markup.context import POSITIONS, RELATIONS, context
 
 ANCHORS = ["", "7", "next", "how spiders fly"]
 
@@ -53,21 +52,6 @@ def test_a_link_to_another_site_is_a_recommendation() -> None:
     assert context("main", "a", "", leaves_site=True) > context("main", "a", "", leaves_site=False)
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        ContextSettings(),
-        ContextSettings(position_weight=1, anchor_weight=1, relation_weight=1, site_weight=1),
-        ContextSettings(position_weight=0, anchor_weight=0.01, relation_weight=0, site_weight=0),
-        ContextSettings(position_weight=0, anchor_weight=0, relation_weight=0, site_weight=0),
-    ],
-)
-def test_whatever_the_weights_a_worth_is_between_zero_and_one(weights: ContextSettings) -> None:
+def test_a_worth_is_between_zero_and_one() -> None:
     for position, anchor, rel, leaves_site in product(POSITIONS, ANCHORS, ["", *RELATIONS], (True, False)):
-        assert 0 <= context(position, anchor, rel, leaves_site=leaves_site, weights=weights) <= 1
-
-
-def test_a_weight_of_zero_takes_a_part_out() -> None:
-    weights = ContextSettings(position_weight=0)
-    worths = {context(position, "spiders", "", leaves_site=True, weights=weights) for position in POSITIONS}
-    assert len(worths) == 1
+        assert 0 <= context(position, anchor, rel, leaves_site=leaves_site) <= 1

@@ -277,6 +277,21 @@ def test_hostile_nesting_is_harmless(markup: str) -> None:
     assert page(f"<title>t</title>{first}{markup}").links[0].url == "http://a.test/first"
 
 
+@pytest.mark.parametrize(
+    "middle",
+    [
+        "<svg>" + "<path d='M0 0'/>" * 3000 + "</svg>",  # closed by themselves
+        "<div><span>row</div>\n" * 3000,  # closed by what is around them
+        "<input " + " ".join(f"data-{number}=''" for number in range(20_000)) + ">",
+    ],
+    ids=lambda middle: middle[:12],
+)
+def test_what_comes_after_much_that_is_harmless_is_read(middle: str) -> None:
+    found = page(f"<p>before{middle}<p>after <a href=x>x</a>")
+    assert found.text.startswith("before") and found.text.endswith("after x")
+    assert len(found.links) == 1
+
+
 def test_a_long_honest_page_is_read_to_its_end() -> None:
     rows = "".join(f"<tr><td><b>{n}</b><td><br><img src=x><p>text" for n in range(5_000))
     assert urls(f"<table>{rows}</table><a href=/last>") == ["http://a.test/last"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gossamer.process.html import process, refresh
+from gossamer.process.markup.srcset import candidates
 from gossamer.process.processor import header_words
-from gossamer.process.srcset import candidates
 from gossamer.process.text import fold
 from gossamer.records import Page
 from gossamer.url.canonical import canonicalize
-from gossamer.url.filters import is_nofollow
+from gossamer.url.link_filter import is_nofollow
 from tests.cases import Row, rows
 
 EMBEDDED = "pictures, films and scripts are parts of a page and no pages"

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.process.links import Links
-from gossamer.settings import ContextSettings
 
 PAGE = "http://host.example/folder/page.html"
 PIECES = "a b-c D.html / // . .. ? & = x=1 b=2 utm_source=3 #f http: //host.example/ //other.example/ é %41"
@@ -21,7 +20,7 @@ BASES = st.sampled_from([None, "/", "http://other.example/x/", "ftp://host.examp
 def test_added_all_at_once_they_are_what_they_are_one_by_one(
     found: list[tuple[str, str, str, str]], base: str | None, most: int
 ) -> None:
-    at_once, each = (Links(PAGE, base, "utf-8", ContextSettings()) for _ in range(2))
+    at_once, each = (Links(PAGE, base, "utf-8", have_places=True) for _ in range(2))
     at_once.add_all(found, most)
     for href, anchor, rel, position in found:
         each.add(href, anchor, rel, None, position)

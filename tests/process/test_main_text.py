@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gossamer.process.html import process
-from gossamer.process.language import code, language_of
+from gossamer.process.markup.language import code, language_of
 from gossamer.records import Page
-from gossamer.settings import ContextSettings
 
 PAGE = "http://a.test/folder/page.html"
 STORY = "<p>Once upon a time there was a page with a story, and it went on for a while.</p>"
@@ -130,17 +129,12 @@ def test_of_two_places_the_better_one_counts() -> None:
     assert positions(markup) == {"x": "main"}
 
 
-def test_the_context_of_a_link_goes_by_its_place_and_the_weights() -> None:
+def test_the_context_of_a_link_goes_by_its_place() -> None:
     markup = (
         f"<nav><a href=/home>Our home page</a></nav>{STORY}<p>See <a href=/more>the other story</a> now.</p>".encode()
     )
     home, more = process(markup, PAGE).links
     assert 0 <= home.context < more.context <= 1
-    only_site = ContextSettings(position_weight=0, anchor_weight=0, relation_weight=0)
-    home, more = process(markup, PAGE, weights=only_site).links
-    assert home.context == more.context
-    (away,) = process(b"<a href='http://b.test/'>x</a>", PAGE, weights=only_site).links
-    assert away.context > home.context
 
 
 # --- Language ---

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from gossamer.frontier.store import RocksStore
+from gossamer.frontier.disk.store import RocksStore
 from gossamer.interfaces import OtherIndex
-from gossamer.process.near import BUCKET_MAX, TABLES, Nearest, NearIndex
+from gossamer.process.fingerprints.near import BUCKET_MAX, ENTRY_BYTES, FORM, SKETCHES, TABLES, NearIndex
+from gossamer.process.fingerprints.shingles import words_in
+from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.records import Claim
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 PRINT = 0x0123456789ABCDEF
 
 
-def claim(url: str, simhash: int | None = PRINT, at: float = 1000.0) -> Claim:
-    return Claim("ab" * 32, url, at, simhash)
+def text(number: int = 0, changed: int = 0) -> str:
+    """Of a hundred words; texts of other numbers have none in common, and with a word changed they are near."""
+    words = [f"w{number}x{place}" for place in range(100)]
+    return " ".join([*words[:changed], *(f"changed{place}" for place in range(changed)), *words[2 * changed :]])
+
+
+def claim(url: str, simhash: int | None = PRINT, at: float = 1000.0, said: str = text()) -> Claim:
+    return Claim("ab" * 32, url, at, simhash, sketch_of(words_in(said)))
 
 
 @contextmanager
-def index(folder: Path, near_bits: int = 3, shingle_words: int = 3) -> Iterator[tuple[NearIndex, RocksStore]]:
+def index(folder: Path, near_bits: int = 3) -> Iterator[tuple[NearIndex, RocksStore]]:
     store = RocksStore(folder / "fingerprints", TABLES)
     try:
-        opened = NearIndex(store, near_bits, shingle_words)
+        opened = NearIndex(store, store.folder, near_bits)
         yield opened, store
         opened.close()
     finally:
         store.close()
 
 
-def nearest(near: NearIndex, simhash: int, besides: str = "") -> Nearest | None:
-    return near.nearest([claim(besides, simhash)])[0]
+def nearest(near: NearIndex, simhash: int, besides: str = "", said: str = text()) -> tuple[str, float, int] | None:
+    found = near.nearest([claim(besides, simhash, said=said)])[0]
+    return found and (found.url, found.fetched_at, found.distance)
 
 
 def add(opened: tuple[NearIndex, RocksStore], *claims: Claim) -> int:
@@ -46,12 +56,23 @@ def add(opened: tuple[NearIndex, RocksStore], *claims: Claim) -> int:
     return rows
 
 
-def test_the_nearest_of_several_is_found(folder: Path) -> None:
+def test_the_most_similar_of_several_is_found(folder: Path) -> None:
     with index(folder) as opened:
-        add(opened, claim(A, PRINT ^ 0b111), claim(B, PRINT ^ 0b1, at=2000.0), claim(C, PRINT ^ 0b1111))
+        nearly = claim(B, PRINT ^ 0b1, at=2000.0, said=text(changed=1))
+        add(opened, claim(A, PRINT ^ 0b111, said=text(changed=2)), nearly, claim(C, PRINT ^ 0b1111))
         assert nearest(opened[0], PRINT) == (B, 2000.0, 1)
         assert nearest(opened[0], PRINT, besides=B) == (A, 1000.0, 3)
         assert nearest(opened[0], ~PRINT & (1 << 64) - 1) is None
+
+
+def test_what_has_the_same_simhash_is_not_near_for_that(folder: Path) -> None:
+    with index(folder) as opened:
+        figures = [
+            "\n".join(f"station {place} {number * place % 997}" for place in range(60)) for number in range(90)
+        ]
+        assert add(opened, *(claim(f"{A}{number}", said=said) for number, said in enumerate(figures))) == 3 * 90
+        assert nearest(opened[0], PRINT, said=figures[7].replace(" 7\n", " 8\n")) == (f"{A}7", 1000.0, 0)
+        assert nearest(opened[0], PRINT, said=figures[0][:-400]) is None
 
 
 def test_what_was_added_is_there_after_a_restart(folder: Path) -> None:
@@ -95,7 +116,7 @@ def test_a_bucket_keeps_its_newest(folder: Path) -> None:
         ]  # all have their lower blocks in common
         add(opened, *(claim(f"{A}{number}", value) for number, value in enumerate(many)))
         sizes = {len(value) for key, value in opened[1].scan("near") if len(key) == 4}
-        assert max(sizes) == 8 * BUCKET_MAX
+        assert max(sizes) == ENTRY_BYTES * BUCKET_MAX
         assert nearest(opened[0], many[-1]) == (f"{A}{len(many) - 1}", 1000.0, 0)
         assert nearest(opened[0], many[0]) == (f"{A}0", 1000.0, 0)  # it is in other buckets, too
 
@@ -125,18 +146,49 @@ def test_many_are_looked_up_at_once_and_each_finds_its_own(folder: Path) -> None
     with index(folder) as opened:
         add(opened, claim(A, PRINT), claim(B, PRINT ^ 0xFFFF))
         asked = [claim(C, PRINT ^ 0xFFFE), claim(C, None), claim(C, PRINT << 1), claim(C, PRINT)]
-        assert opened[0].nearest(asked) == [(B, 1000.0, 1), None, None, (A, 1000.0, 0)]
+        found = [each and (each.url, each.distance, each.resemblance) for each in opened[0].nearest(asked)]
+        assert found == [(B, 1, 1.0), None, None, (A, 0, 1.0)]
         assert opened[0].nearest([]) == []
 
 
-@pytest.mark.parametrize(("near_bits", "shingle_words", "named"), [(2, 3, "near_bits"), (3, 4, "shingle_words")])
-def test_an_index_is_not_used_with_other_settings(
-    folder: Path, near_bits: int, shingle_words: int, named: str
-) -> None:
-    with index(folder):
+def test_an_index_is_not_used_with_other_shingles(folder: Path) -> None:
+    """An earlier version could be told how many words make one."""
+    with closing(RocksStore(folder / "fingerprints", TABLES)) as store:
+        batch = store.batch()
+        batch.put("near", FORM, msgspec.msgpack.encode({"process.shingle_words": 4, "sketches": SKETCHES}))
+        store.write(batch, sync=True)
+    refusal = r"made with process\.shingle_words = 4, and this version makes them with 3: remove .*/fingerprints"
+    with pytest.raises(OtherIndex, match=refusal), index(folder):
         pass
-    refusal = rf"process\.{named} is .* set it to 3, or start a new crawl"
-    with pytest.raises(OtherIndex, match=refusal), index(folder, near_bits, shingle_words):
-        pass
-    with index(folder):
-        pass  # as it was
+
+
+def test_how_many_bits_may_differ_is_a_question_of_each_look_up(folder: Path) -> None:
+    for near_bits in (3, 2):
+        with index(folder, near_bits):
+            pass
+
+
+def test_a_damaged_list_of_buckets_is_made_anew(folder: Path) -> None:
+    with index(folder) as opened:
+        add(opened, claim(A))
+    (folder / "fingerprints" / "near.filled").write_bytes(b"\xff" * 8)
+    with index(folder) as (near, _):
+        assert nearest(near, PRINT) == (A, 1000.0, 0)
+
+
+def test_an_index_of_the_version_before_is_begun_anew(folder: Path) -> None:
+    """It had SimHashes of 8 bytes and no sketches, so that nothing can be compared with its pages."""
+    with closing(RocksStore(folder / "fingerprints", TABLES)) as store:
+        batch = store.batch()
+        batch.put("near", FORM, msgspec.msgpack.encode({"process.near_bits": 3, "process.shingle_words": 3}))
+        for bucket in (PRINT & (1 << 28) - 1, PRINT >> 36 | 1 << 28):
+            batch.put("near", bucket.to_bytes(4, "big"), PRINT.to_bytes(8, "big"))
+        batch.put("owners", PRINT.to_bytes(8, "big"), msgspec.msgpack.encode((A, 1000.0)))
+        store.write(batch, sync=True)
+        (folder / "fingerprints" / "near.filled").write_bytes((PRINT & (1 << 28) - 1).to_bytes(4, "little"))
+    with index(folder) as opened:
+        assert nearest(opened[0], PRINT) is None
+        assert add(opened, claim(B)) == 3
+    with index(folder) as (near, store):
+        assert nearest(near, PRINT) == (B, 1000.0, 0)
+        assert [len(key) for key, _ in store.scan("owners")] == [ENTRY_BYTES]

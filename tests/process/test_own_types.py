@@ -92,7 +92,7 @@ async def test_what_another_process_cannot_find_is_read_in_this_one() -> None:
     processor = Processor(process=ProcessSettings(aside_bytes=1024))
     assert (await read(b"x" * 2000, "text/x-local", processor)).text == "x" * 2000
     with pytest.raises(ValueError, match="has to be in a module that can be imported"):
-        processes("text/x-local", aside=True)(local)
+        processes("text/x-local", sandbox=True)(local)
 
 
 def test_nonsense_is_refused_where_it_is_written() -> None:
@@ -115,7 +115,7 @@ import os
 from gossamer.process.media_types import processes
 from gossamer.records import Page
 
-@processes("text/x-menu", aside=True)
+@processes("text/x-menu", sandbox=True)
 def menu(body, url, content_type):
     return Page(url, title=body.decode(), text=str(os.getpid() == int(content_type.split("=")[1])))
 """

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import gzip
+import re
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +15,12 @@ from msgspec.structs import replace
 
 from gossamer.interfaces import Process
 from gossamer.interfaces import Processor as AnyProcessor
-from gossamer.process import media_types
+from gossamer.process import media_types, sniffing
 from gossamer.process.media_types import Reader
 from gossamer.process.processor import Processor
 from gossamer.process.sniffing import media_type_of
 from gossamer.records import Page
-from gossamer.settings import ContextSettings, ProcessSettings
+from gossamer.settings import ProcessSettings
 from gossamer.url.canonical import choose
 from tests.process.documents import fetched
 
@@ -24,7 +28,7 @@ URL = "http://a.test/x"
 
 
 async def page(body: bytes, *headers: str) -> Page:
-    processor: AnyProcessor = Processor()  # nothing here is read aside
+    processor: AnyProcessor = Processor()  # nothing here is read in the sandbox
     return await processor.process(URL, fetched(body, *headers))
 
 
@@ -106,12 +110,15 @@ async def test_a_body_that_a_parser_gives_up_on_is_an_empty_page(monkeypatch: py
     assert replace(found, fault="") == Page(URL, media_type="text/html")
 
 
-async def test_our_own_fault_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_of_ours_costs_its_page_and_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_wrong(body: bytes, url: str, content_type: str | None) -> Page:
         raise KeyError("a bug")
 
-    with pytest.raises(KeyError):
-        await reads_html(monkeypatch, is_wrong).process(URL, fetched(b"x", "Content-Type: text/html"))
+    found = await reads_html(monkeypatch, is_wrong).process(URL, fetched(b"x", "Content-Type: text/html"))
+    assert re.fullmatch(r"a bug in test_processor\.py, line \d+: KeyError: 'a bug'", found.fault)
+    monkeypatch.setattr(sniffing, "_head", is_wrong)
+    found = await Processor().process(URL, fetched(b"x", "Content-Type: text/html"))
+    assert found.url == URL and "a bug in sniffing.py" in found.fault
 
 
 async def test_a_page_is_watched_while_it_is_read_here_and_not_while_it_is_read_aside() -> None:
@@ -148,8 +155,7 @@ async def test_what_is_read_aside_is_read_as_here() -> None:
     pages = []
     for aside_bytes in (1024, 10_000):
         settings = ProcessSettings(aside_bytes=aside_bytes, links_from=("images",))
-        weights = ContextSettings(anchor_weight=0.9)
-        processor = Processor("otherbot", settings, weights, parameters_dropped=("b",))
+        processor = Processor("otherbot", settings, parameters_dropped=("b",))
         pages.append(await processor.process(URL, fetched(body, *headers)))
         await processor.close()
     assert pages[0] == pages[1]
@@ -238,3 +244,23 @@ async def test_nothing_is_expanded_or_loaded_whatever_a_document_says(
     server.setblocking(False)
     with server, pytest.raises(BlockingIOError):  # nobody has come
         server.accept()
+
+
+ENDLESS = """
+import asyncio, re
+import gossamer.process.processor as p
+from gossamer.process.media_types import processes
+from tests.process.documents import fetched
+
+@processes("text/x-endless")
+def endless(body, url, content_type):
+    re.match(r"(a*)*b", "a" * 100)  # in C, and Python is not asked before its end
+
+p.TIME_HERE_S_MAX = 0.2
+asyncio.run(p.Processor(may_die=True).process("http://a.test/", fetched(b"x", "Content-Type: text/x-endless")))
+"""
+
+
+def test_a_page_that_is_read_here_and_never_ends_ends_its_worker_by_the_clock() -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDLESS], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGPROF

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.process.html import process
-from gossamer.process.reading import Reading, read
+from gossamer.process.markup.reading import Reading, read
 from tests.fuzz import corpus
 from tests.fuzz.run import mutated
 from tests.fuzz.targets import Target

@@ -39,7 +39,7 @@ def moved(clock: VirtualClock, url: Url) -> Result:
 
 
 def refused(clock: VirtualClock, url: Url, reason: Reason) -> Result:
-    return Refused(reason)
+    return Refused(reason, wait_s=600.0 if reason is Reason.ROBOTS_UNREACHABLE else 0.0)
 
 
 def postponed(clock: VirtualClock, url: Url, wait_s: float) -> Result:
@@ -58,12 +58,14 @@ def failed(clock: VirtualClock, url: Url, reason: Reason, status: int, retry_aft
 def robots_read(
     clock: VirtualClock, url: Url, status: int | None, crawl_delay_s: float | None, wait_s: float
 ) -> Result:
-    copy = RobotsCopy(url.rpartition("/")[0], clock.now(), status, crawl_delay_s=crawl_delay_s)
+    fault = {None: Reason.TIMEOUT, 503: Reason.OVERLOADED}.get(status)
+    copy = RobotsCopy(url.rpartition("/")[0], clock.now(), status, crawl_delay_s=crawl_delay_s, reason=fault)
     if status is None:
         return RobotsRead(copy, ended_at=clock.now(), wait_s=wait_s)
     return RobotsRead(copy, exchange(clock, status, 0.5, "30" if status == 503 else ""), wait_s=wait_s)
 
 
+REFUSALS = [Reason.ROBOTS, Reason.PRIVATE_ADDRESS, Reason.ROBOTS_UNREACHABLE]
 FAULTS = {429: Reason.OVERLOADED, 404: Reason.GONE, 500: Reason.SERVER_ERROR, 403: Reason.CLIENT_ERROR}
 
 
@@ -77,7 +79,7 @@ def answers(draw: st.DrawFn) -> Answer:
         case "moved":
             return moved
         case "refused":
-            return partial(refused, reason=draw(st.sampled_from([Reason.ROBOTS, Reason.PRIVATE_ADDRESS])))
+            return partial(refused, reason=draw(st.sampled_from(REFUSALS)))
         case "postponed":
             return partial(postponed, wait_s=draw(st.sampled_from([0.5, 90.0])))
         case "silent":

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
-from gossamer.frontier.store import HOST_BYTES
 from gossamer.interfaces import Batch
 
 
@@ -29,8 +27,7 @@ class MemoryBatch:
 
 
 class MemoryStore:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self.tables: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
 
     def get(self, table: str, key: bytes) -> bytes | None:
@@ -45,11 +42,12 @@ class MemoryStore:
             [row for row in sorted(self.tables[table].items()) if row[0] >= start and row[0].startswith(prefix)]
         )
 
-    def of_host(self, table: str, start: bytes, most: int) -> list[tuple[bytes, bytes]]:
-        return list(islice(self.scan(table, start, start[:HOST_BYTES]), most))
+    def first(self, table: str, prefix: bytes, most: int, start: bytes = b"") -> list[tuple[bytes, bytes]]:
+        return list(islice(self.scan(table, start, prefix), most))
 
-    def last(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None:
-        return max((row for row in self.tables[table].items() if row[0].startswith(prefix)), default=None)
+    def last(self, table: str, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
+        rows = (row for row in self.tables[table].items() if row[0].startswith(prefix))
+        return max((row for row in rows if before is None or row[0] < before), default=None)
 
     def batch(self) -> MemoryBatch:
         return MemoryBatch()

@@ -1,6 +1,6 @@
 """Two partitions with their planners through any story: credit is conserved, and every page is where its record says.
 
-Links are sent before their page is finished, crashes come in between, courses are late or told twice. After every
+Links are sent before their page is finished, crashes come in between, plans are late or told twice. After every
 step all credit there is equals all that was minted; the census counts the pages as their histories do; what is
 queued, and what waits for its next visit, is where the records and the counters say.
 """
@@ -18,24 +18,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.tables import decode_meta, due_key, key_in, url_key
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.ledger import Ledger
-from gossamer.frontier.policy import Policies, Policy
-from gossamer.frontier.tables import decode_meta, due_key, key_in, url_key
-from gossamer.records import Claim, Exchange, Failed, Fetched, Known, Lease, Link, Outcome, Page, Reason, State
-from gossamer.schedule.course import Course, steer
+from gossamer.frontier.rules.policy import Policies, Policy
+from gossamer.records import Claim, Exchange, Failed, Fetched, Lease, Link, Outcome, Page, Reason, State, UrlRecord
+from gossamer.schedule.credit import share_out
 from gossamer.schedule.importance import total
-from gossamer.schedule.planner import Books, Planner, share_out
+from gossamer.schedule.planner import Planner
+from gossamer.schedule.plans import Plans
+from gossamer.schedule.recrawl_plan import RecrawlPlan, make_plan
 from gossamer.settings import FrontierSettings, PolitenessSettings, ProcessSettings, ScheduleSettings
 from tests.property.memory_store import MemoryStore
 
 HOUR_S = 3600.0
 HOSTS = ("a.test", "b.test", "c.test", "d.test")
 LIMITS = FrontierSettings(retries_s=(60.0,), host_queue_max=6, active_hosts_max=2)
-SCHEDULE = ScheduleSettings(shortest_s=HOUR_S, visits_a_day=50)
+SCHEDULE = ScheduleSettings(shortest_s=HOUR_S, visits_a_day=50, interval_share_min=0.001)
 
 
-def door(link: Link) -> Reason | None:
+def link_filter(link: Link) -> Reason | None:
     return Reason.MAX_DEPTH if link.depth > 4 else None
 
 
@@ -43,28 +45,36 @@ def door(link: Link) -> Reason | None:
 class Part:
     number: int
     store: MemoryStore
+    folder: Path
     clock: VirtualClock
-    course: Course = field(default_factory=Course)
+    recrawl_plan: RecrawlPlan = field(default_factory=RecrawlPlan)
 
     def open(self) -> None:
         """Also what is left of it after a crash."""
-        self.planner = Planner(SCHEDULE, ProcessSettings(), self.course)
-        self.frontier = Frontier(
-            self.store, self.clock, door, LIMITS, PolitenessSettings(), planner=self.planner, revisit_share=0.3
+        self.planner = Planner(SCHEDULE, ProcessSettings(), self.recrawl_plan)
+        self.frontier = Frontier.open(
+            self.store,
+            self.folder,
+            self.clock,
+            link_filter,
+            LIMITS,
+            PolitenessSettings(),
+            planner=self.planner,
+            revisit_share=0.3,
         )
 
-    def records(self) -> dict[bytes, Known]:
-        return dict(Ledger(self.store).all_known())
+    def records(self) -> dict[bytes, UrlRecord]:
+        return dict(PartitionReader(self.store).all_url_records())
 
-    def books(self) -> Books:
+    def planner_state(self) -> Plans:
         stored = self.store.get("meta", b"plans")
-        return msgspec.msgpack.decode(stored, type=Books) if stored is not None else Books()
+        return msgspec.msgpack.decode(stored, type=Plans) if stored is not None else Plans()
 
 
 class Story:
     def __init__(self, folder: Path) -> None:
         self.clock = VirtualClock(start=1_700_000_000.0)
-        self.parts = [Part(number, MemoryStore(folder), self.clock) for number in range(2)]
+        self.parts = [Part(number, MemoryStore(), folder, self.clock) for number in range(2)]
         for part in self.parts:
             part.open()
         self.texts: Counter[str] = Counter()  # how often a page has changed
@@ -117,23 +127,26 @@ class Story:
 
     def settle(self, late: bool) -> None:
         """A round of the supervisor; late: what it says is of the round before."""
-        surveys = {
-            part.number: part.planner.survey(part.frontier.totals.known, part.frontier.overdue())
+        statistics = {
+            part.number: part.planner.statistics(part.frontier.totals.known, part.frontier.overdue())
             for part in self.parts
         }
         for part in self.parts:
-            before, part.course = part.course, steer(part.course, surveys, 1.0, 10.0, SCHEDULE)
-            part.planner.follow(before if late else part.course, part.number)
+            before, part.recrawl_plan = (
+                part.recrawl_plan,
+                make_plan(part.recrawl_plan, statistics, 1.0, 10.0, SCHEDULE),
+            )
+            part.planner.apply_plan(before if late else part.recrawl_plan, part.number)
             part.frontier.save_plans()
 
     def block(self, blocked: bool) -> None:
         for part in self.parts:
-            part.frontier.obey(Policies(hosts={"c.test": Policy(blocked=blocked)}))
+            part.frontier.apply_policies(Policies(hosts={"c.test": Policy(blocked=blocked)}))
 
     # ---- what must be true ---------------------------------------------------------------------------------
 
     def check(self) -> None:
-        treasuries = {part.number: part.planner._books.treasury for part in self.parts}  # as memory has them
+        treasuries = {part.number: part.planner._plans.treasury for part in self.parts}  # as memory has them
         held = [known.credit for part in self.parts for known in part.records().values()]
         assert total(treasuries, held) == sum(each.minted for each in treasuries.values())
         for part in self.parts:
@@ -156,7 +169,9 @@ class Story:
         assert totals.again == len(to_come)
         histories = [known.history for known in records.values() if known.history is not None]
         census = Counter(history.cell for history in histories if history.cell >= 0)
-        assert dict(census) == part.books().census
+        assert dict(census) == part.planner_state().census
+        counted = [known for known in records.values() if known.history is not None and known.history.cell >= 0]
+        assert sum(known.earned for known in counted) == part.planner_state().earned
 
 
 def exchange(now: float, status: int) -> Exchange:
@@ -202,7 +217,7 @@ def test_what_a_partition_gave_to_another_is_not_forgotten_in_a_crash() -> None:
             story.settle(late=False)
             story.parts[1].open()  # the rich one
             story.check()
-        assert story.parts[0].planner.survey(0, 0).cash > 2 * story.parts[0].planner.survey(0, 0).minted
+        assert story.parts[0].planner.statistics(0, 0).cash > 2 * story.parts[0].planner.statistics(0, 0).minted
 
 
 def test_a_page_comes_again_and_again_through_crashes() -> None:

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from obstore import sign
 from obstore.store import S3Store
 
-from gossamer.archive.bucket import BucketShelf
+from gossamer.archive.bucket import BucketStorage
 
 SECRETS = {"access_key_id": "key", "secret_access_key": "hush-hush"}
 ENVIRONMENT = {f"AWS_{name.upper()}": value for name, value in SECRETS.items()}
@@ -136,8 +136,8 @@ class S3Server:
         connection.close()
         bucket.put("first", b"so that it has made room before anybody is in a hurry")
 
-    def shelf(self, url: str) -> BucketShelf:
-        return BucketShelf(url, self.options | SECRETS)
+    def storage(self, url: str) -> BucketStorage:
+        return BucketStorage(url, self.options | SECRETS)
 
 
 def end_with_parent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from gossamer.archive import objects, reader, series
-from gossamer.archive.series import VISITS, WARC
-from gossamer.archive.shelf import FolderShelf, Shelf
-from gossamer.control.view import CrawlView
+from gossamer.archive import reader, segments
+from gossamer.archive.storage import FolderStorage, Storage
+from gossamer.inspect.view import CrawlView
 from gossamer.records import State
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import Server, serve
@@ -60,14 +60,10 @@ class Result(NamedTuple):
     visits: int
 
 
-def result_of(folder: Path, shelf: Shelf, kind: str = "warc") -> Result:
+def result_of(folder: Path, storage: Storage) -> Result:
     with CrawlView(folder) as view:
         states = {known.url: (known.state, known.status, known.content_hash) for known in view.known()}
-    if kind == "objects":
-        entries = [entry for name in series.files(shelf, VISITS) for _, entry in objects.entries(shelf, name)]
-        assert {entry.object for entry in entries if entry.object} == set(shelf.names("sha256/"))
-        return Result(states, sorted(entry.content_hash for entry in entries if entry.object), len(entries))
-    records = [record for name in series.files(shelf, WARC) for record in reader.records(shelf, name)]
+    records = [record for name in segments.files(storage) for record in reader.records(storage, name)]
     stored = [record.headers["WARC-Payload-Digest"][7:] for record in records if record.type == "response"]
     visits = [record for record in records if record.type in ("response", "revisit")]
     return Result(states, sorted(stored), len(visits))
@@ -80,7 +76,7 @@ async def calm(web: Server, folder: Path) -> Result:
     """The same crawl into a folder, and nothing happens to it."""
     if not CALM:
         await run(*crawl_of(web, folder))
-        CALM.append(result_of(folder, FolderShelf(folder / "archive")))
+        CALM.append(result_of(folder, FolderStorage(folder / "archive")))
         web.log.entries.clear()
     return CALM[0]
 
@@ -90,21 +86,37 @@ async def test_a_crawl_into_a_bucket_equals_one_into_a_folder_and_so_it_does_com
     async with serve(Web(WEB)) as web:
         expected = await calm(web, tmp_path / "calm")
         await run(*crawl_of(web, folder, url))
-    shelf = server().shelf(url)
+    storage = server().storage(url)
     assert len(expected.states) > 60
-    assert result_of(folder, shelf) == expected
+    assert result_of(folder, storage) == expected
     assert not any((folder / "archive").iterdir())
     assert "hush-hush" not in (folder / "gossamer.toml").read_text()
 
     # Killed when the first partition is done, and of the second one the joined file is written.
     killed = await gossamer("compact", folder, environment=ENVIRONMENT | {"GOSSAMER_KILL_AT": "after_put:2"})
     assert killed.code == -signal.SIGKILL
-    assert result_of(folder, shelf) == expected
+    assert result_of(folder, storage) == expected
     assert "became 3 of" in (await run("compact", folder)).out
-    assert result_of(folder, shelf) == expected
+    assert result_of(folder, storage) == expected
     with CrawlView(folder) as view:
         pointed_at = {known.place.file for known in view.known() if known.place}
-    assert pointed_at == set(shelf.names())
+    assert pointed_at == {name for name in storage.names() if not name.endswith(".owner")}
+
+
+async def test_a_copy_of_a_crawl_that_shares_its_bucket_is_named_and_deletes_nothing(tmp_path: Path) -> None:
+    url, folder, copy = server().new_place(), tmp_path / "crawl", tmp_path / "copy"
+    async with serve(Web(WEB)) as web:
+        await run(*crawl_of(web, folder, url), "--max-pages", 10)
+        shutil.copytree(folder, copy)
+        await run(*crawl_of(web, folder, url), "--max-pages", 40)
+        storage = server().storage(url)
+        written = dict(storage.sizes())
+        asked = len(web.log.entries)
+        second = await gossamer(*crawl_of(web, copy, url), "--max-pages", 40, environment=ENVIRONMENT)
+        assert second.code == 1 and "Traceback" not in second.err
+        assert f"is written by another crawl: {folder} on " in second.err
+        assert dict(storage.sizes()) == written and len(web.log.entries) == asked
+        await run(*crawl_of(web, folder, url), "--max-pages", 45)  # which goes on as if nothing had happened
 
 
 @pytest.mark.parametrize("away_s", [1.5, pytest.param(60.0, marks=pytest.mark.long)])
@@ -127,7 +139,7 @@ async def test_a_crawl_waits_for_a_server_that_is_away_and_loses_nothing(away_s:
         assert requests_at_once(web.log.entries) == []
         urls = [(entry.host, entry.path) for entry in web.log.entries]
     assert len(urls) == len(set(urls))  # and nothing is asked for twice
-    assert result_of(tmp_path / "crawl", server().shelf(url)) == expected
+    assert result_of(tmp_path / "crawl", server().storage(url)) == expected
 
 
 async def test_a_crawl_that_is_stopped_while_the_server_is_away_goes_on_later(tmp_path: Path) -> None:
@@ -148,18 +160,18 @@ async def test_a_crawl_that_is_stopped_while_the_server_is_away_goes_on_later(tm
         finally:
             server().thaw()
         await run(*command)
-    assert result_of(tmp_path / "crawl", server().shelf(url)) == expected
+    assert result_of(tmp_path / "crawl", server().storage(url)) == expected
 
 
-@pytest.mark.parametrize(("kind", "moment"), [("warc", "after_save:2"), ("objects", "after_finish:2")])
-async def test_a_worker_killed_at_a_commit_stores_nothing_twice(kind: str, moment: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", ["after_save:2", "after_finish:2"])
+async def test_a_worker_killed_at_a_commit_stores_nothing_twice(moment: str, tmp_path: Path) -> None:
     url = server().new_place()
     async with serve(Web(WEB)) as web:
         expected = await calm(web, tmp_path / "calm")
-        command = crawl_of(web, tmp_path / "crawl", url, **{"archive.kind": kind})
+        command = crawl_of(web, tmp_path / "crawl", url)
         ran = await run(*command, GOSSAMER_KILL_AT=moment)
     assert "SIGKILL" in ran.err
-    assert result_of(tmp_path / "crawl", server().shelf(url), kind) == expected
+    assert result_of(tmp_path / "crawl", server().storage(url)) == expected
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from gossamer.records import History
 from gossamer.schedule.change import NEVER, VISITS_MAX, gone, is_change, look_of, seen
+from gossamer.visit_history import History
 
 HOUR_S = 3600
 NOON = 1_700_000_000
@@ -59,7 +59,10 @@ def test_a_history_stays_small_for_ever() -> None:
     history = visited(*([True, False, False] * 200), every_s=30 * 86_400)
     assert history.visits < VISITS_MAX
     assert 0.25 < history.changes / history.visits < 0.42
-    assert len(msgspec.msgpack.encode(msgspec.structs.replace(history, look=2**63, pace=-1500, cell=50_000))) <= 55
+    assert (
+        len(msgspec.msgpack.encode(msgspec.structs.replace(history, look=2**63, change_rate=-1500, cell=50_000)))
+        <= 55
+    )
 
 
 def test_what_is_gone_is_remembered() -> None:

@@ -13,14 +13,14 @@ from gossamer.schedule.importance import (
     UNIT,
     Treasury,
     advance,
-    earns_its_keep,
     even_share,
     finished,
     grant,
+    has_earned_its_pages,
+    importance,
     is_worth_more,
     level,
     mint,
-    standing,
     told,
     total,
     weight,
@@ -176,11 +176,12 @@ def test_the_rich_give_to_the_poor() -> None:
 
 
 def test_what_credit_says() -> None:
-    assert standing(0, UNIT) == 0
-    assert standing(UNIT, UNIT) == 1
-    assert 0.3 < standing(UNIT // 10**6, UNIT) < 0.34
+    assert importance(0, UNIT) == 0
+    assert importance(UNIT, UNIT) == 1
+    assert 0.3 < importance(UNIT // 10**6, UNIT) < 0.34
     assert is_worth_more(200, 100) and not is_worth_more(199, 100)
-    assert weight(0, UNIT, 10) == 1 / 64
-    assert round(weight(UNIT // 10_000, UNIT, 10), 3) == 1
-    assert earns_its_keep(0, 99, UNIT, 10) and not earns_its_keep(0, 100, UNIT, 10)
-    assert earns_its_keep(UNIT // 10_000, 100, UNIT, 10)
+    assert weight(0, UNIT / 20) == 1 / 64
+    assert weight(UNIT, UNIT / 20) == 20
+    assert weight(UNIT, 0.0) == 1  # the first page of a crawl
+    assert has_earned_its_pages(0, 99, UNIT, 10) and not has_earned_its_pages(0, 100, UNIT, 10)
+    assert has_earned_its_pages(UNIT // 10_000, 100, UNIT, 10)

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from gossamer.records import History, Pace
 from gossamer.schedule.change import NEVER, seen
-from gossamer.schedule.rate import PRIOR_RATE, belief, likeliest, moved, pace_of, prior_rate, regular
+from gossamer.schedule.rate import PRIOR_RATE, belief, change_rate_of, likeliest, moved, prior_rate, regular
+from gossamer.visit_history import ChangeRates, History
 
 DAY_S = 86_400.0
 
@@ -85,13 +85,13 @@ def test_a_page_that_always_changed_has_a_finite_rate_and_little_is_known_of_it(
 
 
 def test_a_hosts_pages_speak_for_one_that_is_new() -> None:
-    host = Pace()
+    host = ChangeRates()
     assert prior_rate(host) == pytest.approx(PRIOR_RATE)
-    daily = pace_of(belief(NEVER, 1 / DAY_S))
+    daily = change_rate_of(belief(NEVER, 1 / DAY_S))
     for _ in range(100):
         host = moved(host, 0, daily)
     assert prior_rate(host) * DAY_S == pytest.approx(1, rel=0.2)
-    weekly = pace_of(belief(NEVER, 1 / DAY_S / 7))
+    weekly = change_rate_of(belief(NEVER, 1 / DAY_S / 7))
     for _ in range(100):
         host = moved(host, daily, weekly)
     assert host.pages == 100

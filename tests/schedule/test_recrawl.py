@@ -29,7 +29,7 @@ from gossamer.schedule.recrawl import (
     visits_per_s,
 )
 
-WIDE = Bounds(1.0, 1e12)
+WIDE = Bounds(1.0, 1e12, interval_share=0.0)
 beliefs = some.builds(
     lambda changes, rate: Belief(changes, changes / rate), some.floats(0.3, 200), some.floats(1e-8, 1e-3)
 )
@@ -70,9 +70,24 @@ def test_a_page_that_changes_faster_than_it_is_worth_chasing_is_let_go_once_that
 
 
 def test_nobody_is_visited_more_often_or_less_often_than_the_bounds_say() -> None:
-    bounds = Bounds(100.0, 1000.0)
+    bounds = Bounds(100.0, 1000.0, interval_share=0.0)
     assert interval_s(Belief(5, 500), 1e9, 1.0, bounds) == 100.0
     assert interval_s(Belief(5, 5e9), 1e-9, 1e6, bounds) == 1000.0
+
+
+@settings(deadline=None)
+@given(belief=beliefs, weight=some.floats(0.01, 1000))
+def test_however_much_budget_there_is_nobody_comes_before_a_tenth_of_the_estimated_interval(
+    belief: Belief, weight: float
+) -> None:
+    wait_s = interval_s(belief, weight, 1e-12)
+    assert wait_s == pytest.approx(min(90 * DAY_S, max(3600.0, 0.1 / belief.rate)))
+
+
+def test_a_budget_that_the_pages_do_not_need_is_not_spent() -> None:
+    census = {cell_of(Belief(2, 60 * DAY_S), 1.0): 20}  # once a month each
+    multiplier = multiplier_for(census, 0.5)
+    assert 20 / (4 * DAY_S) < visits_per_s(census, multiplier) < 20 / (2 * DAY_S)
 
 
 @settings(deadline=None, max_examples=30)
@@ -81,14 +96,14 @@ def test_the_multiplier_meets_the_budget(pages: list[tuple[Belief, float]]) -> N
     census: dict[int, int] = {}
     for belief, weight in pages:
         recount(census, -1, cell_of(belief, weight))
-    bounds = Bounds()
+    bounds = Bounds(interval_share=0.0)
     most, least = len(pages) / bounds.shortest_s, len(pages) / bounds.longest_s
     budget = math.sqrt(most * least)
-    multiplier = multiplier_for(census, budget)
+    multiplier = multiplier_for(census, budget, bounds)
     # Where a whole cell is let go at once, wants fall in a step.
-    assert visits_per_s(census, multiplier * 1.02) <= 1.01 * budget
-    assert visits_per_s(census, multiplier / 1.02) >= 0.99 * budget
-    assert 0 < estimated_freshness(census, multiplier) < 1
+    assert visits_per_s(census, multiplier * 1.02, bounds) <= 1.01 * budget
+    assert visits_per_s(census, multiplier / 1.02, bounds) >= 0.99 * budget
+    assert 0 < estimated_freshness(census, multiplier, bounds) < 1
 
 
 def test_partitions_need_only_their_counts_added_up() -> None:

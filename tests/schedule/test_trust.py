@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from gossamer.records import Trust
-from gossamer.schedule.trust import COUNT_MAX, UNKNOWN, after_visit, dates_are_trusted, odds_of_call
+from gossamer.schedule.trust import COUNT_MAX, UNKNOWN, after_visit, dates_are_trusted, odds_of_announcement
+from gossamer.visit_history import Trust
 
 
 def test_dates_are_trusted_after_three_that_were_right() -> None:
@@ -33,9 +33,9 @@ def test_a_sitemap_that_was_right_is_heard_and_one_that_says_it_of_every_page_is
         changed = chance.random() < 0.3
         right = after_visit(right, changed=changed, dated_later=None, said=2 if changed else 1)
         liar = after_visit(liar, changed=changed, dated_later=None, said=2)
-    assert odds_of_call(UNKNOWN) == 1
-    assert odds_of_call(right) > 20
-    assert 0.9 < odds_of_call(liar) < 1.1
+    assert odds_of_announcement(UNKNOWN) == 1
+    assert odds_of_announcement(right) > 20
+    assert 0.9 < odds_of_announcement(liar) < 1.1
 
 
 def test_a_host_can_lose_what_it_had_earned() -> None:

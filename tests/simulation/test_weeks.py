@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.records import State
+from gossamer.records import Link, State
 from gossamer.settings import FrontierSettings, PolitenessSettings
 from tests.simulation.driver import drive
 from tests.simulation.web import DAY_S, heavy_tailed
@@ -26,10 +26,11 @@ def live_through(folder: Path, seed: int, *, hosts: int, pages: int, deaths: int
         folder,
         clock,
         web,
-        [web.hosts[name].url(0) for name in ("h0.test", "h1.test", "h2.test")],
+        [Link(web.hosts[name].url(0)) for name in ("h0.test", "h1.test", "h2.test")],
         limits=FrontierSettings(active_hosts_max=max(4, hosts // 4), host_share=20, seen_urls=1000),
         politeness=POLITENESS,
         in_flight_max=8,
+        partitions=3,
         deaths_wanted=deaths,
     )
     born_at = clock.now()
@@ -50,7 +51,7 @@ def check_the_end(world: World, days: float) -> None:
         assert not missing, f"I4: {url} is stored, its links are lost: {missing}"
     assert world.end[State.DONE] >= len(world.saved)
     failed = [url for url in world.accepted - world.saved.keys() if world.web.is_always_there(url)]
-    assert not failed, f"I1: {len(failed)} pages could be had, and were not: {failed[0]}"
+    assert not failed, f"I1: {len(failed)} pages could be fetched, and were not: {failed[0]}"
     assert days >= 14 and world.life >= 3, f"only {days:.1f} days and {world.life} lives"
 
 

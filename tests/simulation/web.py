@@ -1,8 +1,9 @@
 """A modelled web, and the judge of how it is treated.
 
 Sizes of hosts have a heavy tail, latencies are log-normal. Some hosts are overloaded for hours (429, often with
-Retry-After), some answer with errors now and then, some are dead; some ask for a Crawl-delay, forbid a part of
-themselves, or send us elsewhere for their robots.txt. The pages of a host form a tree, and each links to others.
+Retry-After), some answer with errors now and then, some are dead, or away for days, and of some a part of the pages
+begins to fail; some ask for a Crawl-delay, forbid a part of themselves, or send us elsewhere for their robots.txt.
+The pages of a host form a tree, and each links to others. At `cured_at` all faults are over.
 
 The judge knows only what a server knows: when it was asked, when its answer ended, and what it had asked for. It
 objects at once to a second request in flight, to one that comes too soon, and to one that robots.txt forbids.
@@ -34,6 +35,9 @@ class ModelledHost:
     errors: float = 0.0  # chance of 500
     is_dead: bool = False
     is_strained: bool = False  # overloaded for one hour in six
+    outages: tuple[tuple[float, float], ...] = ()  # from when until when it does not answer
+    fails_from: float = math.inf  # a seventh of its pages answer with 500 from then on
+    changes_s: float = math.inf  # its pages say something else every so often
     robots_at: Url | None = None  # its robots.txt redirects there
     # What the judge remembers.
     is_asked: bool = False
@@ -44,6 +48,9 @@ class ModelledHost:
 
     def url(self, page: int) -> Url:
         return f"http://{self.name}/{page}" if page else f"http://{self.name}/"
+
+    def is_away(self, now: float) -> bool:
+        return self.is_dead or any(start <= now < end for start, end in self.outages)
 
     def robots(self) -> str:
         delay = f"Crawl-delay: {self.crawl_delay_s:g}\n" if self.crawl_delay_s is not None else ""
@@ -60,7 +67,9 @@ class ModelledWeb:
     random: Random
     gone_every: int = 100  # among the pages of a host, 404
     moved_every: int = 40  # and 301
+    cured_at: float = math.inf
     objections: list[str] = field(default_factory=list)
+    asked_at: dict[Url, float] = field(default_factory=dict)  # the last time
 
     # ---- what is there -------------------------------------------------------------------------------
 
@@ -77,10 +86,19 @@ class ModelledWeb:
         return [Link(link, source=url) for link in [host.url(0), *own, *others, *forbidden]]
 
     def is_always_there(self, url: Url) -> bool:
-        """Whether a page can be had by whoever has patience."""
-        host, page = self.hosts[host_of(url)], page_of(url)
-        is_page = (page + 1) % self.gone_every and (page + 1) % self.moved_every and "/private" not in url
-        return bool(is_page) and not (host.is_dead or host.is_strained or host.errors)
+        """Whether a page can be fetched by whoever has patience."""
+        host = self.hosts[host_of(url)]
+        return self.is_page(url) and not (host.is_dead or host.is_strained or host.errors)
+
+    def may_fail(self, url: Url) -> bool:
+        """Whether the page itself may have failed, before all was cured, while its host was well."""
+        host = self.hosts[host_of(url)]
+        return host.errors > 0 or host.fails_from < self.cured_at
+
+    def is_page(self, url: Url) -> bool:
+        """Whether there is a page at this URL, and anybody may see it."""
+        number = page_of(url) + 1
+        return bool(number % self.gone_every and number % self.moved_every) and "/private" not in url
 
     # ---- what it answers -----------------------------------------------------------------------------
 
@@ -99,7 +117,8 @@ class ModelledWeb:
         latency_s = host.latency_s * math.exp(self.random.gauss(0, 0.5))
         answer: Answer | None = None
         try:
-            await self.clock.sleep(60.0 if host.is_dead else latency_s)
+            is_away = host.is_away(started_at) and started_at < self.cured_at
+            await self.clock.sleep(60.0 if is_away else latency_s)
             answer = self._answer(host, url, started_at, latency_s)
             return answer
         finally:
@@ -114,22 +133,24 @@ class ModelledWeb:
             head = f"HTTP/1.1 {status} X\r\n{headers}\r\n".encode()
             return Exchange(b"GET", head, status, "192.0.2.1", started_at, now, latency_s)
 
-        if host.is_dead:
+        is_cured = started_at >= self.cured_at
+        if host.is_away(started_at) and not is_cured:
             return Failed(Reason.TIMEOUT, ended_at=now)
-        if host.is_strained and now % (6 * HOUR_S) < HOUR_S:
+        if host.is_strained and now % (6 * HOUR_S) < HOUR_S and not is_cured:
             retry_after = f"Retry-After: {self.random.choice([60, 600])}\r\n" if self.random.random() < 0.7 else ""
             return Failed(Reason.OVERLOADED, exchange(429, retry_after))
         if url.endswith("/robots.txt"):
             if host.robots_at is not None:
                 return Moved(exchange(301), b"", host.robots_at)
             return Fetched(exchange(200), host.robots().encode())
-        if self.random.random() < host.errors:
+        is_failing = self.random.random() < host.errors or (now >= host.fails_from and page_of(url) % 7 == 3)
+        if is_failing and not is_cured:
             return Failed(Reason.SERVER_ERROR, exchange(500))
         if (page_of(url) + 1) % self.gone_every == 0:
             return Failed(Reason.GONE, exchange(404))
         if (page_of(url) + 1) % self.moved_every == 0:
             return Moved(exchange(301), b"", host.url(0))
-        return Fetched(exchange(200), url.encode())
+        return Fetched(exchange(200), f"{url} {now // host.changes_s:.0f}".encode())
 
     # ---- how it is treated ---------------------------------------------------------------------------
 
@@ -141,6 +162,7 @@ class ModelledWeb:
         if "/private" in url:
             self.objections.append(f"{url} is forbidden by robots.txt")
         host.requests += 1
+        self.asked_at[url] = now
 
     def _remember(self, host: ModelledHost, url: Url, answer: Answer | None, latency_s: float) -> None:
         """From which moment on the host may be asked again, by what it has told so far."""
@@ -185,3 +207,31 @@ def heavy_tailed(
             case 9:
                 host.robots_at = "http://h10.test/robots.txt"
     return ModelledWeb(clock, politeness, made, chance)
+
+
+def troubled(seed: int, clock: VirtualClock, politeness: PolitenessSettings, hosts: int, days: float) -> ModelledWeb:
+    """A small web with every kind of fault, until all of them are cured after so many days."""
+    chance = Random(seed)
+    start, made = clock.now(), {}
+    for n in range(hosts):
+        host = ModelledHost(f"h{n}.test", chance.randint(4, 16), math.exp(chance.gauss(-1, 1)))
+        made[host.name] = host
+        if n % 2:
+            host.changes_s = chance.uniform(1, 10) * DAY_S
+        match n % 8:
+            case 1:
+                away = [start + chance.uniform(0, HOUR_S), start + chance.uniform(1, days - 1) * DAY_S]
+                host.outages = tuple((moment, moment + chance.uniform(0.5, 4) * DAY_S) for moment in away)
+            case 2:
+                host.errors = 0.3
+            case 3:
+                host.fails_from = start + chance.uniform(0, days) * DAY_S
+            case 4:
+                host.is_strained = True
+            case 5:
+                host.is_dead = True
+            case 6:
+                host.robots_at = "http://h0.test/robots.txt"
+            case 7:
+                host.crawl_delay_s = 4 * HOUR_S
+    return ModelledWeb(clock, politeness, made, chance, gone_every=23, cured_at=start + days * DAY_S)

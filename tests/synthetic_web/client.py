@@ -63,10 +63,10 @@ async def read_reply(reader: asyncio.StreamReader, method: str = "GET") -> Reply
     return reply
 
 
-async def until(happened: Callable[[], object]) -> None:
+async def until(batch: Callable[[], object]) -> None:
     """Let the event loop go round until something has happened that nobody signals."""
     async with asyncio.timeout(5.0):
-        while not happened():  # noqa: ASYNC110
+        while not batch():  # noqa: ASYNC110
             await asyncio.sleep(0)
 
 

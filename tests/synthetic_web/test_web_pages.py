@@ -11,7 +11,7 @@ from protego import Protego
 
 from gossamer.synthetic_web import RobotsKind, Web, WebOptions
 from gossamer.synthetic_web.answer import Answer, Request
-from gossamer.synthetic_web.changes import Changes
+from gossamer.synthetic_web.habits.changes import Changes
 from gossamer.synthetic_web.options import HOSTS_MAX, SHARES, UNREACHABLE
 from gossamer.synthetic_web.web import CARRIED
 from tests.synthetic_web.client import carrier, url_of

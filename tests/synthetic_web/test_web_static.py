@@ -17,7 +17,7 @@ import pytest
 from gossamer.synthetic_web import AccessLog, RobotsKind, Web, WebOptions
 from gossamer.synthetic_web.answer import Request
 from gossamer.synthetic_web.command import run_web
-from gossamer.synthetic_web.static import write_nginx_conf, write_static
+from gossamer.synthetic_web.habits.static import write_nginx_conf, write_static
 from tests.synthetic_web.client import get, until
 
 OPTIONS = WebOptions(hosts=3, pages_per_host=5, port=8000, robots_kinds=(RobotsKind.OVERRIDE,))

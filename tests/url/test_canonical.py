@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gossamer.crawl import links_of
+from gossamer.outlinks import links_of
 from gossamer.records import Exchange, Lease, Link, Moved, Outcome
 from gossamer.url.canonical import canonicalize, choose
 from tests.cases import rows

@@ -31,6 +31,8 @@ def trap(rest: str) -> Reason | None:
         "/commit/9f3ac01b77d0e4c2a1b5/diff",
         "/2011/11/11/11",  # a date and a number
         "/img/00/00/00/42.jpg",  # numbered folders
+        "/img/1/2/3/4.jpg",
+        "/2026/11/12/13",
         "/shoes/-/-/-/red",  # choices not made
         "/search?tag=a&tag=b&tag=c&tag=d",
         "/go?to=http%3A%2F%2Fb.test%2F%3Fto%3Dhttp%253A%252F%252Fc.test%252F",
@@ -66,6 +68,7 @@ def test_an_honest_url_is_let_through(rest: str) -> None:
         ("/a/b/a/b/a/b", Reason.TRAP_REPEATED_PATH),
         ("/info/more/info/more/info/more/", Reason.TRAP_REPEATED_PATH),
         ("/x/x/x", Reason.TRAP_REPEATED_PATH),
+        ("/deep/1/2/3/4/5", Reason.TRAP_REPEATED_PATH),
         ("/a/1/a/2/a/3", Reason.TRAP_REPEATED_PATH),
         ("/a/b/c/a/b/c", Reason.TRAP_REPEATED_PATH),
         ("/site/a/b/c/d/a/b/c/d/x", Reason.TRAP_REPEATED_PATH),

@@ -1,0 +1,106 @@
+"""Steering: seeds, pause and drain, the quarantine. A running crawl is told; otherwise its folder is written to."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from gossamer.api import shapes
+from gossamer.api.context import Context
+from gossamer.api.crawl_client import state_of
+from gossamer.api.names import canonical, priority_of
+from gossamer.api.route import NoAnswer, Query
+from gossamer.api.routes.pages import page_shape
+from gossamer.api.views import View
+from gossamer.cluster.wire import Disconnected
+from gossamer.maintenance import operator_changes
+from gossamer.messages import control_messages
+from gossamer.records import Seed
+from gossamer.supervisor import seeding
+from gossamer.text import EXPLAINED
+
+
+class QuarantineQuery(Query):
+    cursor: Annotated[str, Meta(pattern=r"^[0-9]{1,9}$", description="as an earlier answer gave it")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+async def add_seeds(context: Context, body: shapes.Seeds) -> shapes.SeedsAdded:
+    """All are looked at before any is added: one that is no URL is answered with 400, and names the entry."""
+    urls = [canonical(text, f"urls[{i}]", 400) for i, text in enumerate(body.urls)]
+    seeds = [Seed(url, priority_of(body.priority), body.max_depth) for url in urls]
+    try:
+        added = await context.crawl.call(control_messages.AddSeeds(seeds), control_messages.SeedsAdded)
+    except Disconnected:
+        async with context.writing:
+            added = await context.views.in_thread(lambda: seeding.add_seeds(context.folder, seeds, context.clock))
+    refused = [shapes.RefusedUrl(one.url, one.reason, EXPLAINED[one.reason]) for one in added.refused]
+    return shapes.SeedsAdded(added.added, added.duplicates_skipped, refused)
+
+
+async def pause(context: Context) -> shapes.Steered:
+    """Nothing more is asked for until it is resumed; what is in flight is finished."""
+    return await steer(context, "pause")
+
+
+async def resume(context: Context) -> shapes.Steered:
+    return await steer(context, "resume")
+
+
+async def drain(context: Context) -> shapes.Steered:
+    """What is in flight is finished, then the crawl ends; the same command resumes it with it later."""
+    return await steer(context, "drain")
+
+
+async def steer(context: Context, to: Literal["pause", "resume", "drain"]) -> shapes.Steered:
+    try:
+        await context.crawl.tell(control_messages.Steer(to))
+    except Disconnected:
+        if to == "drain":
+            return shapes.Steered("stopped")  # it has ended, which is what was asked for
+        raise NoAnswer(409, "not_running", f"the crawl is not running, so it cannot {to}") from None
+    return shapes.Steered(state_of(await context.crawl.now()))
+
+
+# ---- the quarantine ------------------------------------------------------------------------------------------
+
+
+async def quarantine(context: Context, query: QuarantineQuery) -> shapes.Quarantine:
+    start = int(query.cursor or 0)
+
+    def look(view: View) -> shapes.Quarantine:
+        found = list(islice(view.quarantined(), start, start + query.limit + 1))
+        more = len(found) > query.limit
+        pages = [page_shape(known, view) for known in found[: query.limit]]
+        return shapes.Quarantine(pages, str(start + query.limit) if more else None)
+
+    return await context.views.read(look)
+
+
+async def release(context: Context, body: shapes.QuarantinedUrl) -> shapes.UrlReleased:
+    """It is queued again."""
+    return await release_url(context, body, drop=False)
+
+
+async def drop(context: Context, body: shapes.QuarantinedUrl) -> shapes.UrlReleased:
+    """It is never asked for again."""
+    return await release_url(context, body, drop=True)
+
+
+async def release_url(context: Context, body: shapes.QuarantinedUrl, *, drop: bool) -> shapes.UrlReleased:
+    url = canonical(body.url)
+    try:
+        done = (await context.crawl.call(control_messages.ReleaseUrl(url, drop), control_messages.UrlReleased)).done
+    except Disconnected:
+
+        def here() -> bool:
+            with context.folder.locked():  # so that no crawl starts meanwhile
+                return operator_changes.release_url(context.folder, context.tree, context.clock, url, drop=drop)
+
+        async with context.writing:
+            done = await context.views.in_thread(here)
+    if not done:
+        raise NoAnswer(404, "not_quarantined", f"{url} is not in quarantine", entry="url", value=url)
+    return shapes.UrlReleased(url, "dropped" if drop else "released")

@@ -1,0 +1,22 @@
+"""Which classes stand behind an archive: those of a folder, or those of a bucket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gossamer.archive.bucket import BucketSegments, BucketStorage
+from gossamer.archive.segments import FolderSegments, Opening, Segments
+from gossamer.archive.storage import FolderStorage, Storage
+from gossamer.settings import ArchiveSettings
+
+
+def open_storage(settings: ArchiveSettings, folder: Path) -> Storage:
+    """`folder`: the crawl's own, for an archive that is not elsewhere."""
+    return BucketStorage(settings.url, settings.options) if settings.url else FolderStorage(folder)
+
+
+def open_segments(storage: Storage, partition: int, opening: Opening, file_bytes_max: int) -> Segments:
+    if isinstance(storage, FolderStorage):
+        return FolderSegments(storage.folder, partition, opening, file_bytes_max)
+    assert isinstance(storage, BucketStorage)
+    return BucketSegments(storage, partition, opening)

@@ -1,0 +1,121 @@
+"""Links to the partitions that they belong to: at once where those are in this process, else through the link log.
+
+When `send` returns, every link is durable, so that the page it came from may be finished. Nobody waits for an owner.
+A link that comes twice changes nothing.
+
+Back-pressure is the length of the log. While somebody's log is longer than `UNREAD_BYTES_MAX`, because its owner is
+slow or it has none, this process asks for no more pages (`held_up`). What is in flight may still add to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from gossamer.clock import Clock
+from gossamer.cluster.partitions import partition_of
+from gossamer.interfaces import LinkLog
+from gossamer.records import Link
+
+LINKS_AT_ONCE = 2000  # applied before the event loop may do something else
+UNREAD_BYTES_MAX = 64 << 20  # of one log
+TRIM_BYTES = 8 << 20  # read, before the store is synced and the log gives them back
+LOOK_S = 0.03  # between two looks at logs that have nothing new
+
+
+class Receiver(Protocol):
+    """What this file needs of a partition."""
+
+    is_leaving: bool
+
+    @property
+    def log_position(self) -> int: ...
+    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int: ...
+
+
+class LinkExchange:
+    """Implements `interfaces.Links`."""
+
+    def __init__(
+        self,
+        log: LinkLog,
+        partitions: Mapping[int, Receiver],
+        count: int,
+        clock: Clock,
+        *,
+        is_damaged: Callable[[int], bool] = lambda partition: False,
+        look_again: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`partitions`: those of this process, as they come and go, of `count` in all."""
+        self.held_up = ""  # why no more pages should be asked for
+        self._log = log
+        self._partitions = partitions
+        self._count = count
+        self._clock = clock
+        self._is_damaged = is_damaged
+        self._look_again = look_again
+        self._trimmed: dict[int, int] = {}  # up to which position, by partition
+        self._long: set[int] = set()  # partitions whose log is too long
+
+    async def send(self, links: Iterable[Link]) -> None:
+        groups: defaultdict[int, list[Link]] = defaultdict(list)
+        for link in links:
+            groups[partition_of(link.url, self._count)].append(link)
+        away = {number: rest for number, group in groups.items() if (rest := await self._apply(number, group))}
+        if away:
+            await self._log.append(away)
+            self._long |= {number for number in away if self._log.unread_bytes(number) > UNREAD_BYTES_MAX}
+            self._tell()
+
+    async def _apply(self, number: int, group: list[Link]) -> list[Link]:
+        """Add links to a partition of ours, some at a time; returns what is left where it is not, or no more."""
+        for start in range(0, len(group), LINKS_AT_ONCE):
+            partition = self._partitions.get(number)  # asked for each time: what was ours may be closed by now
+            if partition is None:
+                # Where nobody can own it they are in the archive, from which the partition can be made anew.
+                return [] if self._is_damaged(number) else group[start:]
+            partition.apply_links(group[start : start + LINKS_AT_ONCE])
+            self._look_again()
+            await asyncio.sleep(0)
+        return []
+
+    async def receive(self) -> None:
+        """Apply what others have sent, for ever."""
+        while True:
+            is_any = False
+            for number in list(self._partitions):
+                is_any |= await self._receive(number)
+            if self._long:
+                self._long = {number for number in self._long if self._log.unread_bytes(number) > UNREAD_BYTES_MAX}
+                self._tell()
+            if not is_any:
+                await self._clock.sleep(LOOK_S)
+
+    async def _receive(self, number: int) -> bool:
+        partition = self._partitions.get(number)
+        if partition is None or partition.is_leaving:
+            return False
+        batch = self._log.read(number, partition.log_position)
+        if batch is None:
+            return False
+        # Not synced: what a crash of the machine takes away is read again.
+        is_due = batch.position - self._trimmed.setdefault(number, partition.log_position) >= TRIM_BYTES
+        partition.apply_links(batch.links, batch.position, sync=is_due)
+        if is_due:
+            self._trimmed[number] = batch.position
+            self._log.trim(number, batch.position)
+        self._look_again()
+        await asyncio.sleep(0)
+        return True
+
+    @property
+    def has_unread(self) -> bool:
+        return any(self._log.end(number) > each.log_position for number, each in self._partitions.items())
+
+    def _tell(self) -> None:
+        why = f"links wait for partition {min(self._long)}, whose owner is behind or away" if self._long else ""
+        if why != self.held_up:
+            self.held_up = why
+            self._look_again()

@@ -1,0 +1,89 @@
+"""`gossamer plan`: what a crawl of N pages a month needs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from gossamer.bench.planning import MEASURED, MIXES, Assumptions, Measured, meanings, measured_in, plan, text
+from gossamer.config import UsageError
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--pages-per-month", type=_positive, action="append", metavar="N", help="such as 10e9; may be repeated"
+    )
+    verb.add_argument(
+        "--measured",
+        type=Path,
+        action="append",
+        metavar="F",
+        help="a report of `gossamer bench --save F`; two of different page sizes tell what a byte costs",
+    )
+    verb.add_argument("--json", action="store_true", help="as one JSON object")
+    about = meanings()
+    for field in fields(Assumptions):
+        verb.add_argument(
+            f"--{field.name.replace('_', '-')}",
+            dest=f"assumed_{field.name}",
+            type=_not_negative,
+            metavar="X",
+            help=f"{about[field.name]} (default: {field.default:g})".replace("%", "%%"),
+        )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    changed = {
+        field.name: value
+        for field in fields(Assumptions)
+        if (value := getattr(arguments, f"assumed_{field.name}")) is not None
+    }
+    given = Assumptions(**changed)
+    for name in ("days", "cores", "network_gbit_s", "machine_used"):
+        if not getattr(given, name):
+            raise UsageError(f"--{name.replace('_', '-')} is 0: nothing can be crawled with that")
+    if given.failed_share >= 1:
+        raise UsageError("--failed-share has to be below 1: otherwise no page is ever fetched")
+    measured = _measured(arguments.measured) if arguments.measured else MEASURED
+    plans = [plan(pages, measured, given) for pages in arguments.pages_per_month or MIXES]
+    if arguments.json:
+        facts = {
+            "plans": [asdict(each) for each in plans],
+            "measured": asdict(measured),
+            "assumptions": asdict(given),
+        }
+        print(json.dumps(facts))
+    else:
+        print(text(plans, measured, given))
+
+
+def _measured(files: list[Path]) -> Measured:
+    reports = {}
+    for file in files:
+        try:
+            reports[str(file)] = json.loads(file.read_text(encoding="utf-8"))
+            measured_in({str(file): reports[str(file)]})
+        except OSError as fault:
+            raise UsageError(f"--measured {file} cannot be read: {fault.strerror}") from fault
+        except (ValueError, KeyError, TypeError) as fault:
+            raise UsageError(f"--measured {file} is not a report of `gossamer bench --save`") from fault
+    return measured_in(reports)
+
+
+def _positive(text: str) -> float:
+    number = _not_negative(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 pages need no plan")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e18:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 10e9 or 0.5")
+    return number

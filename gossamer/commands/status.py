@@ -1,0 +1,24 @@
+"""`gossamer status`: how far a crawl is, running or not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from gossamer.commands.verb import show
+from gossamer.inspect.status_facts import status_facts, status_text
+from gossamer.inspect.view import CrawlView
+from gossamer.messages import control_client
+from gossamer.messages.control_messages import AskNow, Now
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("dir", metavar="D", help="the crawl's folder")
+    verb.add_argument("--json", action="store_true", help="facts as JSON, one object a line")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with CrawlView(Path(arguments.dir)) as view:
+        facts = status_facts(view, control_client.ask(view.folder, AskNow(), Now))
+    show(json.dumps(facts) if arguments.json else status_text(facts))

@@ -1,0 +1,39 @@
+"""New sockets, and what the system would not give to libcurl (`gossamer/shortage.py`).
+
+The number of a new descriptor is the lowest that is free, so it tells how many are in use: sockets leave the last
+eighth alone, which is there for the stores, the archive, large bodies and the name servers. Those cannot wait for
+better times as a request can.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+import pycurl
+
+from gossamer.shortage import WORDS, files_max, no_memory
+
+
+def open_socket(family: int, kind: int, protocol: int) -> socket.socket:
+    """Raises OSError where too many files are open, or nearly."""
+    opened = socket.socket(family, kind, protocol)
+    if opened.fileno() >= files_max() * 7 // 8:
+        opened.close()
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return opened
+
+
+def fault_of(curl: pycurl.Curl, fault: pycurl.error, address: str, *, is_cut_by_us: bool) -> OSError | None:
+    """What the system would not give to libcurl; None: it failed for another reason."""
+    code = fault.args[0]
+    # pycurl had no memory for what it hands to us: any other end of that kind has a reason of ours.
+    if code == pycurl.E_OUT_OF_MEMORY or (code == pycurl.E_WRITE_ERROR and not is_cut_by_us):
+        return no_memory()
+    if code == pycurl.E_SSL_CACERT_BADFILE:  # it could be read when we started
+        return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    number = curl.getinfo(pycurl.OS_ERRNO) if code == pycurl.E_COULDNT_CONNECT else 0
+    if number == errno.EADDRNOTAVAIL and ":" in address:
+        return None  # this machine has no address of IPv6 that leads there
+    return OSError(number, os.strerror(number)) if number in WORDS else None

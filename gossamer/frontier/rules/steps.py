@@ -1,0 +1,169 @@
+"""What an outcome means for its URL: done, failed, refused, or another try, and when. Pure functions.
+
+The table of the web's faults: a fault that a later try may cure is tried again after the configured waits; one
+that will not change by itself is final at once. A host in strain (429, 503) is slowed as a whole by politeness.py,
+so its URL simply takes its place at the end of the host's queue, a bounded number of times.
+
+A URL is given up when the failure is its own. It rests instead, longer each time, where the server is away: no
+connection at all, no page ever from this host, or several URLs in a row that failed at their first try (`is_away`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from gossamer.records import (
+    Exchange,
+    Failed,
+    Fetched,
+    Host,
+    Moved,
+    Outcome,
+    Page,
+    Place,
+    Postponed,
+    Reason,
+    Refused,
+    RobotsRead,
+    State,
+    UrlRecord,
+    Validators,
+    is_sendable,
+)
+
+CURED_BY_TIME = frozenset(
+    {
+        Reason.DNS,
+        Reason.CONNECT,
+        Reason.TLS,
+        Reason.TIMEOUT,
+        Reason.TOO_SLOW,
+        Reason.BROKEN_ANSWER,
+        Reason.SERVER_ERROR,
+    }
+)
+PASSING = CURED_BY_TIME | {Reason.OVERLOADED}
+NOBODY_THERE = frozenset({Reason.DNS, Reason.CONNECT, Reason.TLS})  # whatever the URL is
+FAILED_URLS = 5  # at their first try, in a row: by then it is not their own fault
+# Of what is queued again at once: with a host's delay doubling from 1 s, the tenth comes a quarter of an hour later.
+TRIES_MAX = 10
+
+
+class Step(msgspec.Struct, frozen=True):
+    state: State
+    reason: Reason | None = None
+    detail: str = ""
+    due_at: float | None = None
+    to_the_end: bool = False  # queued again, behind the host's other URLs
+    rests: bool = False  # it waits for the end of an outage
+
+
+def next_step(
+    host: Host, attempt: int, outcome: Outcome, retries_s: Sequence[float], rests_s: Sequence[float], now: float
+) -> Step:
+    match outcome.result:
+        case Fetched(exchange=exchange) | Moved(exchange=exchange):
+            is_read = outcome.page is None or not outcome.page.fault
+            return Step(State.DONE, None if is_read else Reason.UNREADABLE, flaws_of(exchange, outcome.page))
+        case RobotsRead() | Postponed():
+            return Step(State.QUEUED)
+        case Refused(reason=reason, detail=detail, wait_s=wait_s) if wait_s > 0:
+            return Step(State.WAITING, reason, detail, due_at=now + wait_s, rests=True)
+        case Refused(reason=reason, detail=detail):
+            return Step(State.REFUSED, reason, detail)
+        case Failed(reason=Reason.STALE_CONNECTION as reason, detail=detail) if attempt == 1:
+            return Step(State.QUEUED, reason, detail, to_the_end=True)
+        case Failed(reason=Reason.OVERLOADED as reason, detail=detail):
+            if attempt < TRIES_MAX:
+                return Step(State.QUEUED, reason, detail, to_the_end=True)
+            tries = attempt - TRIES_MAX + 1
+        case Failed(reason=reason, detail=detail):
+            if reason is Reason.STALE_CONNECTION:
+                reason = Reason.BROKEN_ANSWER  # by bad luck once; after that it is how this server answers
+            if reason in CURED_BY_TIME and attempt <= len(retries_s):
+                return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
+            tries = attempt - len(retries_s)
+    is_outage = reason in NOBODY_THERE or (reason in PASSING and is_away(host))
+    if not rests_s or not is_outage:
+        return Step(State.FAILED, reason, detail)
+    wait_s = rests_s[min(tries, len(rests_s)) - 1]
+    return Step(State.WAITING, reason, detail, due_at=now + wait_s, rests=True)
+
+
+def is_away(host: Host) -> bool:
+    """Whether failures speak against the host. One page that fails at every try says nothing about the others."""
+    return host.pages == 0 or host.failed_urls >= FAILED_URLS
+
+
+def is_down(host: Host, outcome: Outcome, failures_max: int) -> bool:
+    """Whether the host is to rest from now on."""
+    has_failed = isinstance(outcome.result, Failed) and host.failures >= failures_max
+    return has_failed and not host.is_resting and (is_away(host) or host.rests > 0)
+
+
+def after(
+    known: UrlRecord, attempt: int, step: Step, outcome: Outcome, place: Place | None, score: int = 0
+) -> UrlRecord:
+    """The record of a URL after an outcome; what an earlier visit left and this one does not know is kept."""
+    result, page, exchange = outcome.result, outcome.page, outcome.result.exchange
+    body_bytes, validators, verdict, place = known.body_bytes, known.validators, known.verdict, place or known.place
+    if step.rests and result.ended_at is None:
+        attempt = known.attempts  # nothing was asked
+    if isinstance(result, Fetched):
+        verdict = outcome.verdict
+        if verdict.kind == "unchanged":
+            place = known.place or place  # where the content is, and not the word that it is still good
+            verdict = known.verdict if known.is_copy else verdict  # of the same page as before
+        if not result.is_not_modified:
+            body_bytes, validators = len(result.body), validators_of(result.exchange)
+    described = known if page is None else page
+    return replace(  # what it does not name is as it was
+        known,
+        state=step.state,
+        reason=step.reason,
+        detail=step.detail,
+        attempts=attempt,
+        due_at=step.due_at,
+        status=exchange.status if exchange else None,
+        fetched_at=exchange.started_at if exchange else result.ended_at,
+        content_hash=outcome.content_hash or known.content_hash,
+        body_bytes=body_bytes,
+        moved_to=result.target if isinstance(result, Moved) else None,
+        verdict=verdict,
+        place=place,
+        validators=validators,
+        score=score,
+        media_type=described.media_type,
+        title=described.title,
+        links=known.links if page is None else len(page.links),
+        noindex=described.noindex,
+        simhash=described.simhash,
+        language=described.language,
+        noarchive=described.noarchive,
+    )
+
+
+def flaws_of(exchange: Exchange, page: Page | None) -> str:
+    """What a person should know of an answer that was taken all the same."""
+    flaws = [f"certificate: {exchange.tls_fault}"] if exchange.tls_fault else []
+    if page is not None and page.fault:
+        flaws.append(page.fault)
+    if exchange.truncated:
+        flaws.append("cut at the limit" if exchange.truncated == "length" else "its content coding broke off")
+    return "; ".join(flaws)
+
+
+def validators_of(exchange: Exchange) -> Validators | None:
+    if exchange.truncated:
+        return None  # of a part we cannot ask whether it changed
+    head = exchange.head.lower()
+    etag = exchange.header("ETag") if b"\netag:" in head else None
+    last_modified = exchange.header("Last-Modified") if b"\nlast-modified:" in head else None
+    kept = Validators(
+        etag if etag and is_sendable(etag) else "",
+        last_modified if last_modified and is_sendable(last_modified) else "",
+    )
+    return kept or None

@@ -1,0 +1,54 @@
+"""The pace of a site: all its hosts together are asked no faster than its owner would expect of one crawler.
+
+Forty sub-domains with a delay of their own each are forty requests a second to one owner's servers. A site lives in
+one partition, so its rate limiter (gossamer/rate_limiter.py) is kept here: a host whose turn has come gets a moment
+of it, and takes its turn then. The rate is `politeness.site_requests_per_s`, or what a policy says of the site. In
+memory alone: after a restart nobody has been asked for a while.
+"""
+
+from __future__ import annotations
+
+from gossamer.frontier.back import Back
+from gossamer.frontier.front import Front
+from gossamer.rate_limiter import RateLimiter
+from gossamer.records import Host
+
+SITES_MAX = 50_000  # some 10 MB
+
+
+class SitePace:
+    def __init__(self, front: Front, rate: float | None) -> None:
+        self._front = front
+        self._rate = rate
+        self._limiters: dict[str, RateLimiter] = {}
+
+    def turn_at(self, back: Back, now: float) -> float:
+        """When the host may take the turn that has come."""
+        if back.slot_at == 0.0:
+            limiter = self._limiter(back.host, now)
+            back.slot_at = limiter.take(now) if limiter is not None else now
+        return back.slot_at
+
+    def keep_turn(self, back: Back, now: float) -> None:
+        """The turn came, and nothing was asked: the host need not stand in line again for the next URL."""
+        back.slot_at = now
+
+    def apply_policies(self) -> None:
+        """Policies have changed: every host gets a new moment."""
+        self._limiters.clear()
+        for back in self._front.active.values():
+            if back.slot_at:
+                back.slot_at = 0.0
+                self._front.arm(back)
+
+    def _limiter(self, host: Host, now: float) -> RateLimiter | None:
+        limiter = self._limiters.get(host.site)
+        if limiter is None:
+            policies = self._front.policies
+            rate = policies.site_rate(host.site) if self._front.has_policies else None
+            if (rate := rate or self._rate) is None:
+                return None
+            if len(self._limiters) >= SITES_MAX:
+                self._limiters = {site: each for site, each in self._limiters.items() if not each.is_idle(now)}
+            limiter = self._limiters[host.site] = RateLimiter(rate)
+        return limiter

@@ -1,0 +1,132 @@
+"""A look into a crawl's folder from outside, running or not: read-only, and as of the moment it was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+from gossamer import config
+from gossamer.clock import Clock
+from gossamer.cluster.partitions import partition_of
+from gossamer.config import Configuration
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.partition_reader import PartitionReader
+from gossamer.frontier.disk.store import RocksStore, StoreDamaged
+from gossamer.frontier.disk.tables import TABLES, Totals, host_key
+from gossamer.frontier.patterns import Patterns
+from gossamer.frontier.rules.policy import Policies
+from gossamer.frontier.rules.priority import with_start
+from gossamer.records import Host, RobotsCopy, Url, UrlRecord
+from gossamer.schedule.planner import Planner
+from gossamer.schedule.ranks import Ranks
+from gossamer.seeds import SeedList
+from gossamer.url.canonical import choose_for
+from gossamer.url.link_filter import LinkFilter, link_filter_of
+from gossamer.worker.progress import total
+
+
+class CrawlView(AbstractContextManager["CrawlView"]):
+    def __init__(self, path: Path) -> None:
+        self.folder = CrawlFolder(path)
+        self.folder.must_be_crawl()
+        self.configuration: Configuration = config.load(path, environment={})
+        choose_for(self.configuration.tree)
+        self._exit = ExitStack()
+        self._stores: list[RocksStore] = []
+        self._readers: list[PartitionReader] = []
+        self._planners: dict[int, Planner] = {}
+        try:
+            for number in range(self.configuration.tree.crawl.partitions):
+                self._stores.append(self._open(number))
+                self._readers.append(PartitionReader(self._stores[-1]))
+        except BaseException:
+            self._exit.close()
+            raise
+
+    def _open(self, number: int) -> RocksStore:
+        for tries_left in (3, 2, 1, 0):
+            try:
+                store = RocksStore(self.folder.partition(number), TABLES, read_only=True)
+                break
+            except StoreDamaged:
+                # A running crawl may remove a file between our reading its name and opening it.
+                if tries_left == 0:
+                    raise
+        self._exit.callback(store.close)
+        return store
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def _reader(self, url: Url) -> PartitionReader:
+        return self._readers[partition_of(url, len(self._readers))]
+
+    @property
+    def partitions(self) -> range:
+        return range(len(self._readers))
+
+    def totals(self) -> Totals:
+        return total(reader.meta().totals for reader in self._readers)
+
+    def in_flight(self) -> int:
+        return sum(reader.in_flight() for reader in self._readers)
+
+    def state(self, url: Url) -> UrlRecord | None:
+        return self._reader(url).state(url)
+
+    def host(self, url: Url, name: str) -> Host | None:
+        return self._reader(url).host(host_key(name))
+
+    def robots(self, origin: str) -> RobotsCopy | None:
+        return self._reader(origin).robots(origin)
+
+    def filters(self, clock: Clock) -> LinkFilter:
+        """What a link has to pass to be let in."""
+        tree = self.configuration.tree
+        return link_filter_of(SeedList(self.folder.path).index(tree.crawl.scope), tree, clock)
+
+    def patterns(self, url: Url, is_home: Callable[[str], bool]) -> Patterns:
+        """What is known of the patterns of URLs, of the hosts in the URL's partition. `is_home`: see Filters."""
+        store = self._stores[partition_of(url, len(self._stores))]
+        return Patterns(store, self.configuration.tree.traps, {}, is_home)
+
+    def planner(self, url: Url) -> Planner:
+        """What the URL's partition goes by when it says what a page is worth and when it comes again."""
+        partition = partition_of(url, len(self._readers))
+        if partition in self._planners:
+            return self._planners[partition]
+        tree = self.configuration.tree
+        planner = Planner(tree.schedule, tree.process, self.folder.recrawl_plan())
+        if (plans := self._readers[partition].plans()) is not None:
+            planner.load(plans)
+        planner.ranks = Ranks.open(self.folder.path)
+        self._planners[partition] = planner
+        return planner
+
+    def authority(self, host: Host, policies: Policies) -> float:
+        """As the frontier has it: what an operator says, else what links say."""
+        said = policies.of(host).priority
+        if said is not None:
+            return said
+        name = f"[{host.name}]" if ":" in host.name else host.name
+        return round(
+            with_start(self.planner(f"http://{name}/").credit.authority(host), self.configuration.tree.frontier), 4
+        )
+
+    def known(self) -> Iterator[UrlRecord]:
+        for reader in self._readers:
+            yield from (known for _, known in reader.all_url_records())
+
+    def asked(self) -> Iterator[UrlRecord]:
+        """The URLs that were asked for."""
+        for reader in self._readers:
+            yield from reader.all_asked()
+
+    def quarantined(self) -> Iterator[UrlRecord]:
+        for reader in self._readers:
+            yield from reader.quarantined()
+
+    def hosts(self) -> Iterator[Host]:
+        for reader in self._readers:
+            yield from reader.all_hosts()

@@ -1,0 +1,357 @@
+"""START HERE: one URL's life. Lease, fetch, process; then judge, save, send, finish.
+
+    partition.lease  a host may be asked, and this is its next URL           partition.py, frontier/
+    fetcher.fetch    robots.txt, then at most one request                    fetch/
+    processor        text, title, links                                      process/
+    duplicates.judge has another URL shown this content before?              process/fingerprints/duplicates.py
+    partition.save   request and answer, durable                             archive/
+    links.send       links, durable on the way to their partitions           cluster/
+    partition.apply_outcomes   the URL's outcome, in one batch with the host's clock
+
+The first three happen for each page by itself, many at a time. The others happen for all pages of a moment together
+(`commit`): one question, one flush, one message, one write batch a partition. Nothing is finished before it is
+durable.
+
+This is the only file that knows the order. It knows the stages by `interfaces.py` alone. With other workers about,
+when the crawl is over is not decided here: they may still send links (see supervisor/coordinator.py).
+
+Longer than 400 lines: the order of all stages is told in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from gossamer.clock import Clock
+from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor, Unreachable
+from gossamer.levels import shares
+from gossamer.outlinks import ShareOut, links_of, nothing
+from gossamer.records import (
+    Claim,
+    Failed,
+    Fetched,
+    Lease,
+    Outcome,
+    Page,
+    Postponed,
+    Reason,
+    Result,
+    Verdict,
+)
+from gossamer.shortage import AtOnce, lacking, postponed, words_for
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit: a person can make room
+NO_ROOM_S = 1.0  # between two tries to save while the disk is full
+AWAY_S, AWAY_S_MAX = 0.25, 15.0  # the same while it does not answer at all: doubled at every try
+SHORT_WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # between two tries to read a page while we are short of something
+SHORTAGES_MAX = 10  # tries to save; then the worker ends, and the next one has all of its memory
+NO_BOOKING_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
+
+T = TypeVar("T")
+
+OnFinished = Callable[[Sequence[Outcome]], Awaitable[None]]
+"""Gets what was just finished; the next commit waits for it."""
+
+
+class Crawl:
+    def __init__(
+        self,
+        partitions: dict[int, Partition],
+        fetcher: Fetcher,
+        processor: Processor,
+        duplicates: Duplicates,
+        links: Links,
+        clock: Clock,
+        *,
+        in_flight_max: int,
+        commit_s: float,
+        store_near: bool = True,
+        ascend: bool = False,
+        share_out: ShareOut = nothing,
+        pages_left: int | None = None,
+        watch: Callable[[Outcome], None] = lambda outcome: None,
+        say: Callable[[str], None] = lambda text: None,
+        on_finished: OnFinished | None = None,
+        reached: Callable[[str], None] = lambda point: None,
+    ) -> None:
+        """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
+
+        `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py."""
+        self.partitions = partitions
+        self.fetcher = fetcher
+        self.processor = processor
+        self.duplicates = duplicates
+        self.links = links
+        self.clock = clock
+        self.commit_s = commit_s
+        self.store_near = store_near
+        self.ascend = ascend
+        self.share_out = share_out
+        self.pages_left = pages_left
+        self.watch = watch
+        self.say = say
+        self.on_finished = on_finished
+        self.reached = reached
+        self.is_paused = False
+        self.no_room = ""  # why nothing can be saved at the moment
+        self._at_once = AtOnce(in_flight_max, clock, say)
+        self._one_by_one = asyncio.Lock()  # while memory is short, partitions are saved one after the other
+        self._outcomes: list[tuple[Partition, Outcome]] = []
+        self._under_way: dict[asyncio.Task[None], Partition] = {}
+        self._stopping = False
+        self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
+
+    async def crawl_one(self, partition: Partition, lease: Lease) -> Outcome:
+        result = await self._fetch(lease)
+        self._at_once.learn(result, self.in_flight)
+        # From here on the host's delay runs, while we go on working at what it sent. The lease does not run out any
+        # more: nobody else gets the URL, however long the archive makes us wait.
+        partition.answered(lease, result)
+        self._news.set()
+        if not isinstance(result, Fetched):
+            return Outcome(lease, result)
+        if result.is_not_modified:
+            return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
+        page = await self._read(partition, lease, result)
+        simhash = page.simhash if page.sketch else None
+        claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at, simhash, page.sketch)
+        if claim.content_hash == lease.content_hash:
+            return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
+        return Outcome(lease, result, page, claim=claim)
+
+    async def _read(self, partition: Partition, lease: Lease, fetched: Fetched) -> Page:
+        """While this machine is short of memory the page waits here: it has come, and is not asked for again."""
+        watched = partial(suspected, partition, lease)
+        for wait_s in (*SHORT_WAITS_S, None):
+            try:
+                return await self.processor.process(lease.url, fetched, watched, is_suspect=lease.is_suspect)
+            except OSError as fault:
+                short = lacking(fault)
+                if short is None:
+                    raise
+                self._at_once.lower(words_for(short), self.in_flight)
+                if wait_s is not None:
+                    await self.clock.sleep(wait_s)
+        return Page(lease.url, fault="this machine had no memory to read it")
+
+    async def commit(self) -> None:
+        # Save, then send links, then finish: a crash in between repeats a page, never loses one.
+        finished = await self._judged()
+        if not finished:
+            return
+        shares = [
+            (partition, [outcome for owner, outcome in finished if owner is partition])
+            for partition in {id(owner): owner for owner, _ in finished}.values()
+        ]
+        self.reached("before_save")
+        places = await asyncio.gather(
+            *(self.patiently(partial(partition.save, outcomes)) for partition, outcomes in shares)
+        )
+        self.reached("after_save")
+        links = (links_of(outcome, self.share_out, ascend=self.ascend) for _, outcome in finished)
+        await self.links.send(chain.from_iterable(links))
+        self.reached("after_send")
+        pages_before = sum(partition.pages for partition, _ in shares)
+        for (partition, outcomes), where in zip(shares, places, strict=True):
+            partition.apply_outcomes(outcomes, where)
+            self.reached("after_finish")
+        await self.duplicates.settle([claim for partition, _ in shares for claim in partition.claims])
+        self.reached("after_settle")
+        for partition, outcomes in shares:
+            partition.in_flight -= len(outcomes)
+        self.allow(len(finished) - (sum(partition.pages for partition, _ in shares) - pages_before))
+        self._news.set()
+        if self.on_finished is not None:
+            await self.on_finished([outcome for _, outcome in finished])
+
+    async def _judged(self) -> list[tuple[Partition, Outcome]]:
+        """What can be finished now. What shows the content of a page that is just being finished waits for that."""
+        outcomes, self._outcomes = self._outcomes, []
+        claims = [outcome.claim for _, outcome in outcomes if outcome.claim and outcome.verdict.is_original]
+        # Judged against other URLs only: a page repeated after a crash must still send its links.
+        verdicts = iter(await self.duplicates.judge(claims)) if claims else iter(())
+        finished = []
+        for partition, outcome in outcomes:
+            judged = outcome
+            if outcome.claim and outcome.verdict.is_original:  # else it is as it was at the visit before
+                verdict = next(verdicts)
+                if verdict is None:
+                    self._outcomes.append((partition, outcome))
+                    continue
+                judged = replace(outcome, verdict=self._stored(verdict))
+            self.watch(judged)
+            finished.append((partition, judged))
+        return finished
+
+    def _stored(self, verdict: Verdict) -> Verdict:
+        return replace(verdict, is_stored=self.store_near) if verdict.kind == "near" else verdict
+
+    async def run(self, *, alone: bool = True) -> None:
+        """Crawl until `stop` is called, then finish what is open. Alone, it ends by itself when nothing is left.
+
+        A bug in any stage ends everything here, and that is safe: what was in flight is still leased.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            beside = [tasks.create_task(self._commit_often()), tasks.create_task(self.links.receive())]
+            while not self._stopping:
+                self._news.clear()
+                for partition, lease in self._leases():
+                    task = tasks.create_task(self._see_through(partition, lease))
+                    self._under_way[task] = partition
+                    task.add_done_callback(self._under_way.pop)
+                if alone and self.is_idle and not self.links.has_unread:
+                    break
+                await self.clock.wait(self._news, self._next_at())
+            while self.in_flight:
+                self._news.clear()
+                await self.clock.wait(self._news, None)
+            for task in beside:
+                task.cancel()
+
+    def stop(self) -> None:
+        """Lease nothing more; `run` returns when what is in flight is finished."""
+        self._stopping = True
+        self.hurry()
+        self._news.set()
+
+    def hurry(self) -> None:
+        """The crawl ends: what still waits for its reader is left for the next start."""
+        self.processor.hurry()
+
+    def look_again(self) -> None:
+        """Something changed elsewhere: there may be something to lease."""
+        self._news.set()
+
+    def allow(self, pages: int) -> None:
+        """So many pages more, where their number is limited. A lease takes one, in case it becomes a page."""
+        if self.pages_left is not None:
+            self.pages_left += pages
+            self._news.set()
+
+    async def give_up(self, partition: Partition) -> None:
+        """Lease nothing more of a partition, and finish what is open of it."""
+        partition.is_leaving = True
+        while partition.in_flight:
+            await self.clock.sleep(self.commit_s / 4)
+
+    def drop(self, partition: Partition) -> None:
+        """It is not ours any more: nothing of it is asked for or read from now on."""
+        for task, owner in self._under_way.items():
+            if owner is partition:
+                task.cancel()
+        self._outcomes = [each for each in self._outcomes if each[0] is not partition]
+        self.allow(partition.in_flight)
+        self._news.set()
+
+    @property
+    def in_flight(self) -> int:
+        return sum(partition.in_flight for partition in self.partitions.values())
+
+    @property
+    def is_idle(self) -> bool:
+        return all(partition.is_idle for partition in self.partitions.values())
+
+    def _leases(self) -> Iterator[tuple[Partition, Lease]]:
+        """What may be asked now, as far as there is room: shared by priority among the hosts of all partitions."""
+        owned = [partition for partition in self.partitions.values() if not partition.is_leaving]
+        ready = [partition.ready() for partition in owned]
+        for partition, room in zip(owned, shares(self._room(), ready, self.clock.random), strict=True):
+            for lease in partition.lease(room) if room else ():
+                if self.pages_left is not None:
+                    self.pages_left -= 1
+                yield partition, lease
+
+    def _room(self) -> int:
+        """How many more leases may be out. Each could become a page, and the limit of pages is kept exactly."""
+        if self.is_paused or self.no_room or self.links.held_up:
+            return 0
+        room = self._at_once.most - self.in_flight
+        return max(0, room if self.pages_left is None else min(room, self.pages_left))
+
+    def _next_at(self) -> float | None:
+        # With no room for leases there may still be turns that somebody else has booked.
+        only_booked = self._room() == 0
+        owned = [partition for partition in self.partitions.values() if not partition.is_leaving]
+        moments = [partition.next_at(only_booked=only_booked) for partition in owned]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    async def _see_through(self, partition: Partition, lease: Lease) -> None:
+        try:
+            outcome = await self.crawl_one(partition, lease)
+        except NotRead:
+            partition.in_flight -= 1  # it stays leased, as after `kill -9`: the next start finds it
+            self._news.set()
+        else:
+            self._outcomes.append((partition, outcome))
+
+    async def _fetch(self, lease: Lease) -> Result:
+        # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else.
+        try:
+            async with asyncio.timeout(lease.expires_at - self.clock.now()):
+                return await self.fetcher.fetch(lease)
+        except TimeoutError:
+            return Failed(Reason.TIMEOUT, None, "longer than its lease", self.clock.now())
+        except NoBooking:
+            return Postponed(NO_BOOKING_S, Reason.ROBOTS_UNREACHABLE)
+        except Exception as fault:
+            if short := lacking(fault):
+                return postponed(short)
+            raise
+
+    async def _commit_often(self) -> None:
+        while True:
+            await self.clock.sleep(self.commit_s)
+            await self.commit()
+
+    async def patiently(self, do: Callable[[], Awaitable[T]]) -> T:
+        """Do something with the archive, or wait until it can be done, for ever: no page is finished without it."""
+        why, wait_s, shortages = "", AWAY_S, 0
+        while True:
+            try:
+                async with self._one_by_one if shortages else nullcontext():
+                    done = await do()
+                break
+            except Unreachable as away:
+                why, wait_s = str(away), min(2 * wait_s, AWAY_S_MAX)
+            except OSError as full:
+                if short := lacking(full):
+                    self._at_once.lower(words_for(short), self.in_flight)
+                    shortages += 1
+                    if shortages > SHORTAGES_MAX:
+                        raise MemoryError from full
+                elif full.errno not in NO_ROOM:
+                    raise
+                why, wait_s = words_for(short) if short else str(full), NO_ROOM_S
+            self._wait_for_archive(why)
+            await self.clock.sleep(wait_s)
+        if why:
+            self._wait_for_archive("")
+        return done
+
+    def _wait_for_archive(self, why: str) -> None:
+        """Nothing is leased while there is a reason. It is said when that begins, and when it is over."""
+        if why and not self.no_room:
+            self.say(f"{why}. The crawl waits for it; nothing is lost")
+        elif self.no_room and not why:
+            self.say("the archive is back: going on")
+        self.no_room = f"{why}; {self.in_flight:,} URLs in flight wait for it" if why else ""
+        self._news.set()
+
+
+@contextmanager
+def suspected(partition: Partition, lease: Lease) -> Iterator[None]:
+    """Should the page take us down with it, this is the one."""
+    partition.processing(lease)
+    try:
+        yield
+    finally:
+        partition.processed()

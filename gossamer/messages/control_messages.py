@@ -1,0 +1,180 @@
+"""What a running crawl says about itself and can be told: the messages between its supervisor and observers.
+
+The supervisor listens on a Unix socket beside those of its workers; the second line of `crawl.lock` says where. Who
+connects (control_client.py: the control API, `gossamer status`) may ask how it stands (`AskNow`, `AskRecent`), watch
+what happens (`Watch`, after which `EventBatch` comes unasked), and steer it (`Steer`, `AddSeeds`, `ReleaseUrl`,
+`Retry`). Several may at once. The next `EventBatch` comes when the last one was answered: an observer that reads
+slowly loses events, and holds up nobody. control_server.py is the other end.
+
+Without a socket the crawl is not running, and the folder itself is the place to look and to write.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from gossamer.cluster.wire import Message
+from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.robots import RobotsCounts
+from gossamer.frontier.disk.tables import Totals
+from gossamer.records import Reason, Seed, Url
+from gossamer.schedule.recrawl_plan import RecrawlPlan
+
+# ---- asked ---------------------------------------------------------------------------------------------------
+
+
+class AskNow(Message, frozen=True):
+    """How does it stand? Answered with `Now`."""
+
+
+class AskRecent(Message, frozen=True):
+    """How did the last ten minutes go? Answered with `Lately`."""
+
+
+class Watch(Message, frozen=True):
+    """Tell me what happens from now on. Answered with nothing; then `EventBatch` again and again."""
+
+
+class Steer(Message, frozen=True):
+    """Pause: lease nothing more until resumed. Drain: finish what is in flight, and end. Answered when it is so."""
+
+    to: Literal["pause", "resume", "drain"]
+
+
+class AddSeeds(Message, frozen=True):
+    """Answered with `SeedsAdded` once they are durable, in the list of seeds and in their queues."""
+
+    seeds: list[Seed]
+
+
+class ReleaseUrl(Message, frozen=True):
+    """Take a URL out of quarantine: to be tried again, or to be dropped for good. Answered with `UrlReleased`."""
+
+    url: Url
+    drop: bool = False
+
+
+class Retry(Message, frozen=True):
+    """Bring back what failed, rests or was refused, of a host or of all, for one reason or for any that is an outage.
+
+    Answered with `Retried`."""
+
+    host: str | None = None
+    reason: Reason | None = None
+
+
+# ---- answered ------------------------------------------------------------------------------------------------
+
+
+class WorkerNow(msgspec.Struct, frozen=True):
+    number: int
+    pid: int
+    state: str  # starting | working | idle | paused | not answering
+    in_flight: int = 0
+    active_hosts: int = 0
+    partitions: list[int] = []
+    memory_bytes: int = 0  # resident
+    cpu_s: float = 0.0  # since it lives
+
+
+class Now(Message, frozen=True):
+    """A crawl at this moment, all its workers together. Rates are over the last ten seconds."""
+
+    at: float
+    started_at: float
+    totals: Totals  # from the crawl's first start on
+    totals_at_start: Totals  # when this run began
+    pages_today: int  # since midnight UTC, earlier runs included
+    pages_per_s: float
+    bytes_per_s: float
+    errors_per_s: float
+    errors: dict[str, int]  # by reason, in this run
+    in_flight: int
+    active_hosts: int
+    queue_levels: list[int]  # hosts with work, by tenths of the priority of their best URL, best first
+    dns: DnsCounts
+    robots: RobotsCounts
+    fetch_s: list[int]  # answers by the time they took: how many in each of FETCH_S, and above
+    workers: list[WorkerNow]
+    memory_bytes: int  # the supervisor and all workers
+    disk_free_bytes: int
+    paused: str = ""  # why nothing is leased; empty: it is being leased
+    is_draining: bool = False
+    fetch_s_sum: float = 0.0  # of all the times that `fetch_s` counts
+    recrawl_plan: RecrawlPlan = RecrawlPlan()
+
+
+FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper ends of the classes that times of answers are counted in."""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A crawl at one moment, for a picture of it over time (history.py). Pages, bytes and errors only grow."""
+
+    at: float
+    pages: int = 0
+    bytes: int = 0
+    errors: int = 0
+    queued: int = 0
+    waiting: int = 0
+    hosts: int = 0
+    memory_bytes: int = 0
+
+
+class RecentPoints(Message, frozen=True):
+    """The last ten minutes of this run, a point a second, oldest first."""
+
+    points: list[Point]
+
+
+AS_ASKED = "as asked"
+"""What `paused` says where it was an operator; other reasons pass by themselves."""
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True):
+    """One outcome, or one thing that the supervisor said."""
+
+    at: float
+    kind: Literal["page", "redirect", "failure", "refusal", "said"]
+    url: Url = ""
+    status: int | None = None
+    reason: Reason | None = None
+    bytes: int = 0
+    took_s: float = 0.0
+    note: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.kind in ("page", "redirect")
+
+
+class EventBatch(Message, frozen=True):
+    """Events since the last one of these, newest last. `left_out`: there were more than anybody can read."""
+
+    events: list[Event]
+    left_out: int = 0
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    url: Url
+    reason: Reason
+
+
+class SeedsAdded(Message, frozen=True):
+    added: int
+    duplicates_skipped: int
+    refused: list[Refusal]
+
+
+class UrlReleased(Message, frozen=True):
+    done: bool  # False: it was not in quarantine
+
+
+class Retried(Message, frozen=True):
+    urls: int
+
+
+ToCrawl = AskNow | AskRecent | Watch | Steer | AddSeeds | ReleaseUrl | Retry
+FromCrawl = Now | RecentPoints | EventBatch | SeedsAdded | UrlReleased | Retried

@@ -1,0 +1,156 @@
+"""Worker messages: what the supervisor and its workers say to each other, beside the questions about shared state.
+
+A worker's life: it connects, says Hello and is told what to crawl (Welcome), says Ready, is given partitions
+(Assign), may have to give some up again (Revoke), knows who owns the others (Owners), reports when asked (Ask,
+Report), is allowed so many pages where they are limited (Allow), does what an operator wants of its partitions
+(AddSeeds, ReleaseUrl, Retry; Did), and is told to go (Leave).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.cluster import shared
+from gossamer.cluster.wire import Message
+from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.robots import RobotsCounts
+from gossamer.frontier.disk.tables import Totals
+from gossamer.messages.control_messages import Event, ReleaseUrl
+from gossamer.records import Reason, Seed
+from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
+from gossamer.settings import Tree
+
+
+class Hello(Message, frozen=True):
+    worker: int
+
+
+class Welcome(Message, frozen=True):
+    folder: str
+    config: Tree
+    kill_at: str = ""  # for tests: see kill_point.py
+    log_fd: int | None = None  # where log lines go; the worker has inherited it
+
+
+class Ready(Message, frozen=True):
+    """Listening for other workers, and free for partitions."""
+
+
+class Assign(Message, frozen=True):
+    """Open a partition, and own it in this epoch."""
+
+    partition: int
+    epoch: int
+
+
+class Assigned(Message, frozen=True):
+    totals: Totals
+    damage: str = ""  # why it could not be opened, and what to do: no other worker could either
+
+
+class Revoke(Message, frozen=True):
+    """Finish what is in flight of a partition and close it; the answer comes when it can be opened elsewhere."""
+
+    partition: int
+
+
+class Owners(Message, frozen=True):
+    version: int
+    owners: list[int | None]
+    damaged: tuple[int, ...] = ()  # partitions that nobody can own
+
+
+class Ask(Message, frozen=True):
+    """Report; and whether to lease meanwhile, and whether to give back the pages that were allowed and not used."""
+
+    is_paused: bool
+    give_back: bool
+    is_ending: bool = False
+    is_watched: bool = False  # somebody looks on: tell more of what happens
+    recrawl_plan: RecrawlPlan | None = None  # a new one, from the statistics of all partitions
+    wants_statistics: bool = False
+
+
+class Allow(Message, frozen=True):
+    pages: int
+
+
+class News(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker has done since its last report."""
+
+    pages: int = 0
+    bytes: int = 0
+    errors: dict[str, int] = {}
+    outcomes: int = 0
+    events: list[Event] = []  # the last of the outcomes
+    fetch_s: list[int] = []  # how many answers took so long: classes as in control_messages.FETCH_S
+    fetch_s_sum: float = 0.0
+
+
+class Report(Message, frozen=True):
+    totals: dict[int, Totals]  # of each partition that it owns
+    in_flight: int
+    active_hosts: int
+    is_idle: bool
+    positions: dict[int, int]  # in the link log of each: all before was applied
+    pages_left: int  # allowed, and not used; 0 where there is no limit
+    no_room: str  # why it cannot save
+    news: News
+    dns: DnsCounts  # since it lives
+    robots: RobotsCounts  # since it lives
+    levels: dict[int, int]  # hosts with work, by their level in the front
+    memory_bytes: int
+    cpu_s: float
+    statistics: dict[int, PartitionStatistics]  # of each partition, where they are wanted
+
+
+class AddSeeds(Message, frozen=True):
+    """Add seeds to the partition that they belong to. Answered with how many were new."""
+
+    partition: int
+    seeds: list[Seed]
+
+
+class Retry(Message, frozen=True):
+    """Bring back what failed, rests or was refused in a partition, see frontier/retry.py. Answered with how many."""
+
+    partition: int
+    host: str | None
+    reason: Reason | None
+
+
+class Done(Message, frozen=True):
+    count: int | None  # None: nothing, because the partition is not ours
+
+
+class Leave(Message, frozen=True):
+    """Finish what is in flight, close everything, end."""
+
+
+class Said(Message, frozen=True):
+    """Something that the user may want to know."""
+
+    text: str
+
+
+class Failure(Message, frozen=True):
+    """A fault of the world that no new worker would cure, such as a damaged store: the crawl has to stop."""
+
+    text: str
+
+
+class Damaged(Message, frozen=True):
+    """A partition cannot be read any more, and this worker ends with it; the other partitions can go on."""
+
+    partition: int
+    text: str
+
+
+class NoRoom(Message, frozen=True):
+    """The disk is full, and this worker ends, because its stores have to be opened anew once there is room."""
+
+    text: str
+
+
+ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
+ToWorker = Welcome | Assign | Revoke | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave | shared.Reply

@@ -1,0 +1,50 @@
+"""What is said at the end of a crawl: what was done, why anything was refused, where the result is."""
+
+from __future__ import annotations
+
+from gossamer.folder import CrawlFolder
+from gossamer.inspect.status_facts import reasons_text, resting_text
+from gossamer.settings import ArchiveSettings
+from gossamer.supervisor.supervisor import ENDINGS, Ending
+from gossamer.text import COMMAND, counted, size, span
+
+
+def summary_text(ending: Ending, folder: CrawlFolder, archive: ArchiveSettings) -> str:
+    totals = ending.totals
+    rate = ending.pages / ending.elapsed_s if ending.elapsed_s > 0 else 0.0
+    lines = [
+        f"{ENDINGS[ending.why][0].upper()}{ENDINGS[ending.why][1:]}.",
+        f"  {counted(ending.pages, 'page')}, {size(ending.bytes)} in {span(ending.elapsed_s)}"
+        f" ({rate:,.1f} pages/s), from {counted(totals.hosts, 'host')}",
+    ]
+    lines += [f"  DAMAGE: {text}" for text in ending.damage]
+    if totals.pages != ending.pages:
+        lines.append(f"  {counted(totals.pages, 'page')} in all, earlier runs included")
+    if totals.duplicates:
+        saved = f", {size(totals.bytes_saved)} saved" if totals.bytes_saved else ""
+        lines.append(f"  {counted(totals.duplicates, 'page')} with the same content as another: stored once{saved}")
+    if (dns := ending.dns).asked:
+        waits = f", {1000 * dns.query_s / dns.queries:,.0f} ms a query" if dns.queries else ""
+        lines.append(f"  {counted(dns.asked, 'look-up')} of names, {dns.hits / dns.asked:.0%} from the cache{waits}")
+    left = [
+        text
+        for count, text in (
+            (totals.queued, f"{totals.queued:,} queued"),
+            (totals.waiting, f"{totals.waiting:,} waiting to be tried again"),
+            (totals.resting, f"of these {totals.resting:,} at hosts that do not answer"),
+        )
+        if count
+    ]
+    if left:
+        lines.append(f"  left for the next run: {', '.join(left)}")
+    lines += resting_text(str(folder.path), totals.resting, totals.resting_hosts)
+    lines += reasons_text("Failed, refused or unreadable, by reason", totals.reasons)
+    lines += reasons_text("Links rejected, by reason", totals.turned_away)
+    lines += [
+        "",
+        f"  The archive is in {archive.url.rstrip('/') or folder.archive}; look at the crawl with",
+        f"    {COMMAND} status {folder.path}",
+        f"    {COMMAND} pages {folder.path} --json",
+        f"    {COMMAND} why {folder.path} URL",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,391 @@
+"""The worker pool: the worker processes of one crawl, and which of them owns which partition.
+
+Workers are numbered in the order of their start; a number is never used twice, so that nobody mistakes a new worker
+for a dead one. Partitions go wherever `deal` says: at the start to all, after a death at once to the survivors, and
+when the replacement is ready some go to it. A partition moves in two steps, each of which may meet a death: its owner
+gives it up, if it has a living one, then the next opens it. The store's own lock, which the system lets go of when a
+process dies, makes sure that nobody opens it twice.
+
+The claims of a worker that died are released when all its partitions are open again, because opening settles those
+of pages that were stored already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+
+from gossamer import config as configuration
+from gossamer.cluster.partitions import Owners, deal
+from gossamer.cluster.shared import LocalShared
+from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.tables import Totals
+from gossamer.messages import worker_messages
+from gossamer.runtime.temporary import temporary_folder
+from gossamer.settings import Tree
+from gossamer.supervisor.coordinator import Coordinator, Heard
+from gossamer.supervisor.pool_member import Member
+from gossamer.worker.worker import socket_of
+
+SAID_BYTES_MAX = 8192  # the end of what a worker said on its standard error
+LATE_S = 1.0  # the others do not wait longer for the report of one
+HUNG_S = 120.0  # a worker that does not answer for so long is as good as dead
+LAST_WORDS_S = 3.0  # for a worker that has closed its connection to say why, and end
+LEAVE_S = 15.0
+DEATHS_MAX = 6  # in a row, without a page in between: a URL is quarantined before, so it is not the pages
+
+
+class WorkerPool:
+    """Use as `async with WorkerPool(...) as pool`, inside the task group that its tasks belong to."""
+
+    def __init__(
+        self,
+        folder: CrawlFolder,
+        config: Tree,
+        shared: LocalShared,
+        tasks: asyncio.TaskGroup,
+        say: Callable[[str], None],
+        log_fd: int | None = None,
+    ) -> None:
+        """`log_fd`: inherited by the workers, for their lines of the log."""
+        self.members: dict[int, Member] = {}
+        self.owners: Owners = [None] * config.crawl.partitions
+        self.version = 0
+        self.totals: dict[int, Totals] = {}  # of each partition, as last heard
+        self.trouble: str | None = None  # the crawl cannot go on
+        self.damage: dict[int, str] = {}  # partitions that cannot be read, and what to do; the others go on
+        self.no_room = ""  # why workers ended that could not write
+        self.missing = 0  # places of those, to be filled when there is room
+        self.everybody_heard = True  # what was said in the last round
+        self._folder = folder
+        self._config = config
+        self._shared = shared
+        self._tasks = tasks
+        self._say = say
+        self._log_fd = log_fd
+        self._wanted: Owners = list(self.owners)
+        self._moving: set[int] = set()
+        self._orphans: dict[int, set[int]] = {}  # of a dead worker: its partitions that nobody has opened since
+        self._next_number = 0
+        self._deaths = 0
+        self._pages_at_death = -1
+        self._is_ending = False
+        self._exit = ExitStack()
+        self._is_announced = True
+        self._epoch = 0
+
+    async def __aenter__(self) -> WorkerPool:
+        self._epoch = self._folder.next_epoch()
+        self.sockets = self._exit.enter_context(temporary_folder())
+        self._server = await listen(
+            socket_of(self.sockets, None),
+            worker_messages.ToSupervisor,
+            self._tasks.create_task,
+            self._say,
+            self._meet,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """However it comes to that: nobody is left behind."""
+        self._is_ending = True
+        for member in self.members.values():
+            if member.process.returncode is None:
+                member.process.kill()
+        self._server.close()
+        self._exit.close()
+
+    async def start_worker(self) -> None:
+        number, self._next_number = self._next_number, self._next_number + 1
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gossamer.worker", str(self.sockets), str(number)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the supervisor
+            pass_fds=() if self._log_fd is None else (self._log_fd,),
+        )
+        member = self.members[number] = Member(number, process)
+        self._tasks.create_task(self._watch(member))
+
+    async def stop_all(self) -> None:
+        """Everything is finished: let the workers close their stores and go."""
+        self._is_ending = True
+        for member in self._ready():
+            assert member.peer is not None
+            member.peer.mention(worker_messages.Leave())
+        ends = [asyncio.ensure_future(member.process.wait()) for member in self.members.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=LEAVE_S)
+
+    async def ask(
+        self, ask: worker_messages.Ask, coordinator: Coordinator, outside: object
+    ) -> dict[int, worker_messages.Report]:
+        """One round: the reports of all workers that are ready, but for those that are late with theirs.
+
+        The coordinator hears them, and what is new of them is returned."""
+        coordinator.forget_all_but(self.members)
+        coordinator.damaged = self.damage
+        ready = self._ready()
+        self.everybody_heard = all(member.asking is None for member in ready)
+        for member in ready:
+            if member.asking is None:
+                member.asking = self._tasks.create_task(self._report_of(member, ask))
+                member.asked_at = asyncio.get_running_loop().time()
+                member.asked = (outside, coordinator.allowed(member.number))
+        asked = {member.asking for member in ready if member.asking is not None}
+        if asked:
+            await asyncio.wait(asked, timeout=LATE_S)
+        reports = {}
+        for member in ready:
+            if member.asking is not None and member.asking.done():
+                report, member.asking = member.asking.result(), None
+                if report is not None:
+                    member.report = reports[member.number] = report
+                    coordinator.hear(member.number, Heard(report, *member.asked))
+                    self.totals.update(report.totals)
+        self.everybody_heard &= all(member.asking is None for member in ready)
+        return reports
+
+    async def _report_of(self, member: Member, ask: worker_messages.Ask) -> worker_messages.Report | None:
+        assert member.peer is not None
+        try:
+            async with asyncio.timeout(HUNG_S):
+                return await member.peer.call(ask, worker_messages.Report)
+        except Disconnected:
+            pass  # it is told about where its process is watched
+        except TimeoutError:
+            self._say(f"{member} has not answered for {HUNG_S:.0f} s and is killed")
+            member.process.kill()
+        return None
+
+    @property
+    def late(self) -> dict[int, float]:
+        """Workers that owe us a report, and for how many seconds."""
+        now = asyncio.get_running_loop().time()
+        return {
+            member.number: now - member.asked_at
+            for member in self.members.values()
+            if member.asking is not None and now - member.asked_at > LATE_S
+        }
+
+    async def order(self, partition: int, order: Message) -> int | None:
+        """Have something done by the owner of a partition; None: there is none at the moment."""
+        if partition in self.damage:
+            return 0
+        owner = self.owners[partition]
+        try:
+            return (await self._peer(owner).call(order, worker_messages.Done)).count if owner is not None else None
+        except Disconnected:
+            return None
+
+    def allow(self, number: int, pages: int) -> None:
+        peer = self.members[number].peer if number in self.members else None
+        if peer is not None:
+            peer.mention(worker_messages.Allow(pages))
+
+    @property
+    def pages(self) -> int:
+        return sum(totals.pages for totals in self.totals.values())
+
+    def _ready(self) -> list[Member]:
+        return [member for member in self.members.values() if member.is_ready]
+
+    # ---- a worker's life ---------------------------------------------------------------------------------
+
+    def _meet(self, peer: Peer) -> None:
+        """Somebody connects. Who it is, it says first."""
+        member: Member | None = None
+
+        def answer(message: Message) -> Answer | Awaitable[Answer]:
+            nonlocal member
+            if isinstance(message, worker_messages.Hello):
+                member = self.members.get(message.worker)
+                if member is None or member.peer is not None:
+                    raise BadMessage(f"said that it is worker {message.worker}, which it cannot be")
+                member.peer = peer
+                return self._welcome(member)
+            if member is None:
+                raise BadMessage(f"said {type(message).__name__} before Hello")
+            return self._hear(member, message)
+
+        def gone() -> None:
+            if member is not None:
+                member.is_ready = False
+                # Without a connection it is of no use. Usually it is dead, or dies of an error: let it say which.
+                asyncio.get_running_loop().call_later(LAST_WORDS_S, self._end, member)
+
+        peer.answer = answer
+        peer.when_closed.append(gone)
+
+    def _end(self, member: Member) -> None:
+        if member.process.returncode is None and not self._is_ending:
+            member.process.kill()
+
+    def _welcome(self, member: Member) -> worker_messages.Welcome:
+        kill_at = "" if self._pages_at_death >= 0 else configuration.kill_at()
+        return worker_messages.Welcome(str(self._folder.path.absolute()), self._config, kill_at, self._log_fd)
+
+    def _hear(self, member: Member, message: Message) -> Answer | Awaitable[Answer]:
+        match message:
+            case worker_messages.Ready():
+                member.is_ready = True
+                assert member.peer is not None
+                member.peer.mention(worker_messages.Owners(self.version, self.owners, tuple(self.damage)))
+                self._deal()
+                return None
+            case worker_messages.Said(text=text):
+                self._say(f"{member}: {text}")
+                return None
+            case worker_messages.Failure(text=text):
+                self.trouble = self.trouble or text
+                return None
+            case worker_messages.Damaged(partition=partition, text=text):
+                member.is_excused = True
+                self._leave_out(partition, text)
+                return None
+            case worker_messages.NoRoom(text=text):
+                member.is_excused = True
+                self.no_room = text
+                return None
+            case (
+                worker_messages.Hello()
+                | worker_messages.Assigned()
+                | worker_messages.Report()
+                | worker_messages.Done()
+            ):
+                raise BadMessage(f"said {type(message).__name__} unasked")
+        return self._shared.answer(message, member.number)  # type: ignore[arg-type]  # all that is left
+
+    async def _watch(self, member: Member) -> None:
+        assert member.process.stderr is not None
+        while chunk := await member.process.stderr.read(65536):
+            member.said = (member.said + chunk)[-SAID_BYTES_MAX:]
+        code = await member.process.wait()
+        if member.peer is not None:
+            member.peer.close()
+        del self.members[member.number]
+        if not self._is_ending:
+            await self._lost(member, code)
+
+    async def _lost(self, member: Member, code: int) -> None:
+        member.is_ready = False
+        lost = {number for number, owner in enumerate(self.owners) if owner == member.number}
+        for number in lost:
+            self.owners[number] = None
+        self._orphans[member.number] = lost
+        self._release()
+        self._announce()
+        self._deal()
+        if self.trouble:
+            return
+        if member.is_excused:
+            self.missing += 1
+            return
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        said = member.said.decode(errors="replace").strip()
+        self._deaths = self._deaths + 1 if self.pages == self._pages_at_death else 1
+        self._pages_at_death = self.pages
+        self._say(f"{member} {how}; another takes its place" + (f". It said:\n{said}" if said else ""))
+        if self._deaths >= DEATHS_MAX:
+            self.trouble = (
+                f"workers died {self._deaths} times without a page in between, the last one {how}. "
+                "Nothing is lost: the same command resumes it"
+            )
+        else:
+            await self.start_worker()
+
+    # ---- who owns what -----------------------------------------------------------------------------------
+
+    def _deal(self) -> None:
+        """Start whatever moves are needed; called whenever something has changed."""
+        ready = [member.number for member in self._ready()]
+        if not ready or self._is_ending:
+            return
+        self._wanted = deal(self._wanted, ready)
+        for partition, (owner, wanted) in enumerate(zip(self.owners, self._wanted, strict=True)):
+            if partition in self.damage:
+                continue
+            # An owner that is neither ready nor declared dead yet is dying: its partitions wait for that.
+            if owner != wanted and partition not in self._moving and (owner is None or owner in ready):
+                self._moving.add(partition)
+                self._tasks.create_task(self._move(partition))
+
+    async def _move(self, partition: int) -> None:
+        try:
+            owner = self.owners[partition]
+            if owner is not None:
+                await self._peer(owner).tell(worker_messages.Revoke(partition))
+                self.owners[partition] = None
+                self._announce()
+            wanted = self._wanted[partition]
+            assert wanted is not None
+            assigned_now = await self._peer(wanted).call(
+                worker_messages.Assign(partition, self._next_epoch()), worker_messages.Assigned
+            )
+            if assigned_now.damage:
+                self._leave_out(partition, assigned_now.damage)
+                return
+            self.totals[partition] = assigned_now.totals
+            self.owners[partition] = wanted
+            self._announce()
+            for orphans in self._orphans.values():
+                orphans.discard(partition)
+            self._release()
+        except Disconnected:
+            pass  # one of the two died; what is left to do is seen by the next deal
+        finally:
+            self._moving.discard(partition)
+            self._deal()
+
+    def _next_epoch(self) -> int:
+        self._epoch += 1
+        return self._epoch
+
+    def _leave_out(self, partition: int, text: str) -> None:
+        """Nobody can own this partition any more. Links to it are dropped: they are found again in the archive."""
+        if partition in self.damage:
+            return
+        self.damage[partition] = text
+        self.totals.pop(partition, None)
+        for orphans in self._orphans.values():
+            orphans.discard(partition)
+        self._release()
+        self._announce()
+        if len(self.damage) == len(self.owners):
+            self.trouble = self.trouble or text
+        else:
+            self._say(f"partition {partition} is left out, and the others go on: {text}")
+
+    async def replace_missing(self) -> None:
+        missing, self.missing, self.no_room = self.missing, 0, ""
+        for _ in range(missing):
+            await self.start_worker()
+
+    def _peer(self, number: int) -> Peer:
+        member = self.members.get(number)
+        if member is None or member.peer is None:
+            raise Disconnected
+        return member.peer
+
+    def _release(self) -> None:
+        for number in [number for number, partitions in self._orphans.items() if not partitions]:
+            del self._orphans[number]
+            self._shared.release(number)
+
+    def _announce(self) -> None:
+        """Tell everybody who owns what, once for all changes of a moment."""
+        if self._is_announced:
+            self._is_announced = False
+            asyncio.get_running_loop().call_soon(self._announce_now)
+
+    def _announce_now(self) -> None:
+        self._is_announced = True
+        self.version += 1
+        for member in self._ready():
+            assert member.peer is not None
+            member.peer.mention(worker_messages.Owners(self.version, self.owners, tuple(self.damage)))

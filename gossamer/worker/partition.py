@@ -1,0 +1,246 @@
+"""A partition: one part of the crawl, and all that belongs to it.
+
+Its frontier with the store below, its planner and its segment of the archive are opened together and closed together,
+here and nowhere else. Whoever owns it (worker.py) knows it by its number, and by the epoch of the ownership: epochs
+only grow, so that whatever an earlier owner left somewhere can be told from what the present one writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from socket import gethostname
+from typing import Any
+
+from gossamer.archive.segments import check_new
+from gossamer.archive.storage import Storage
+from gossamer.archive.warc import WarcArchive
+from gossamer.clock import Clock
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.store import RocksStore, StoreInUse, is_store
+from gossamer.frontier.disk.tables import TABLES, Totals
+from gossamer.frontier.frontier import Frontier
+from gossamer.frontier.retry import retry_all
+from gossamer.frontier.rules.policy import Policies
+from gossamer.interfaces import Archive, LinkLog, SharedState
+from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Reason, Result
+from gossamer.schedule.planner import Planner
+from gossamer.schedule.ranks import Ranks
+from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
+from gossamer.settings import DAY_S, Tree
+from gossamer.url.link_filter import LinkFilter
+
+LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
+LOCK_LOOK_S = 0.02
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all partitions of a process share."""
+
+    folder: CrawlFolder
+    config: Tree
+    clock: Clock
+    link_filter: LinkFilter
+    storage: Storage
+    log: LinkLog
+    shared: SharedState
+    about: dict[str, str]  # the crawl, in the files of the archive
+    say: Callable[[str], None]
+    patiently: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # loop.Crawl.patiently
+
+
+class Partition:
+    """Implements `interfaces.Partition`."""
+
+    def __init__(
+        self,
+        number: int,
+        frontier: Frontier,
+        archive: Archive,
+        planner: Planner | None = None,
+        epoch: int = 0,
+        exit_stack: ExitStack | None = None,
+    ) -> None:
+        self.number = number
+        self.epoch = epoch
+        self.frontier = frontier
+        self.planner = planner
+        self.in_flight = 0  # leased, and not yet finished
+        self.is_leaving = False  # on its way to another owner: nothing more is leased from it
+        self.is_lost = False  # it is somebody else's already: what is in flight is dropped
+        self._archive = archive
+        self._exit = exit_stack or ExitStack()
+
+    def __repr__(self) -> str:
+        return f"Partition({self.number}, epoch={self.epoch}, {self.frontier})"
+
+    @classmethod
+    async def open(
+        cls,
+        number: int,
+        epoch: int,
+        around: Surroundings,
+        policies: Policies,
+        recrawl_plan: RecrawlPlan,
+        ranks: Ranks | None,
+    ) -> Partition:
+        """Everything that the last owner left is in order when this returns."""
+        config = around.config
+        with ExitStack() as opened:
+            store = await _open_store(number, around)
+            opened.callback(store.close)
+            planner = Planner(config.schedule, config.process, recrawl_plan)
+            frontier = Frontier.open(
+                store,
+                store.folder,
+                around.clock,
+                around.link_filter,
+                config.frontier.share(partitions=config.crawl.partitions),
+                config.politeness,
+                config.traps,
+                around.link_filter.is_home,
+                planner,
+                config.schedule.revisit_share,
+            )
+            opened.callback(frontier.close)
+            planner.ranks = ranks
+            frontier.apply_policies(policies)
+            archive = WarcArchive(
+                around.storage, number, about=around.about, file_bytes_max=config.archive.file_bytes_max
+            )
+            opened.callback(archive.close)
+            partition = cls(number, frontier, archive, planner, epoch)
+            await partition._recover(around)
+            partition._exit = opened.pop_all()
+            return partition
+
+    async def _recover(self, around: Surroundings) -> None:
+        number, frontier = self.number, self.frontier
+        if frontier.moved_back_s:
+            days = frontier.moved_back_s / DAY_S
+            around.say(
+                f"the last run's clock was {days:.1f} days ahead of this one: what it put off is moved back as far"
+            )
+        frontier.begin(self.epoch)
+        note = around.folder.partition(number) / "writer"
+        who = f"{around.folder.path.absolute()} on {gethostname()}"
+        await around.patiently(partial(around.storage.claim, number, note, who))
+        for name in await around.patiently(partial(self._archive.recover, frontier.archive_end)):
+            around.say(
+                f"{name} was set aside: as far as the store of partition {number} knows, it was never committed"
+            )
+        if frontier.totals.reasons.get(Reason.SCHEME):
+            await retry_all(lambda: frontier, None, Reason.SCHEME)  # a scheme may be back among fetch.schemes
+        # What its last owner stored may not have reached the fingerprints.
+        await around.shared.settle(frontier.claims)
+        await around.log.open(number, frontier.log_position)
+        around.log.trim(number, frontier.log_position)
+
+    async def close(self) -> None:
+        self._exit.close()
+
+    async def lose(self) -> None:
+        """It is somebody else's already: whatever is still on its way to us is dropped."""
+        self.is_lost = True
+        await self.close()
+
+    # ---- links -------------------------------------------------------------------------------------------
+
+    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int:
+        """Add links; returns how many URLs are new. `position`: in the log, behind them; kept in the same batch."""
+        return self.frontier.add(links, sync=sync, position=position)
+
+    @property
+    def log_position(self) -> int:
+        return self.frontier.log_position
+
+    # ---- pages -------------------------------------------------------------------------------------------
+
+    def ready(self) -> Mapping[int, int]:
+        return self.frontier.ready()
+
+    def lease(self, most: int) -> list[Lease]:
+        """After `ready`, in the same turn of the loop."""
+        leases = self.frontier.lease(most, is_prepared=True)
+        self.in_flight += len(leases)
+        return leases
+
+    def answered(self, lease: Lease, result: Result) -> None:
+        if not self.is_lost:
+            self.frontier.answered(lease, result)
+
+    def processing(self, lease: Lease) -> None:
+        if not self.is_lost:
+            self.frontier.processing(lease)
+
+    def processed(self) -> None:
+        if not self.is_lost:
+            self.frontier.processed()
+
+    async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
+        return await self._archive.save(outcomes) if not self.is_lost else [None] * len(outcomes)
+
+    def apply_outcomes(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None:
+        if not self.is_lost:
+            self.frontier.finish(outcomes, places, self._archive.end)
+
+    def next_at(self, *, only_booked: bool = False) -> float | None:
+        return self.frontier.next_at(only_booked=only_booked)
+
+    @property
+    def claims(self) -> list[Claim]:
+        return self.frontier.claims if not self.is_lost else []
+
+    @property
+    def pages(self) -> int:
+        return self.frontier.pages
+
+    @property
+    def totals(self) -> Totals:
+        return self.frontier.totals
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is in flight, queued or waiting: only links from elsewhere can bring work."""
+        return self.in_flight == 0 and self.frontier.is_empty
+
+    # ---- turns for something else than a page ------------------------------------------------------------
+
+    def book(self, name: str) -> asyncio.Future[bool]:
+        return self.frontier.book(name)
+
+    def release(self, name: str, answer: Answer | None = None) -> None:
+        self.frontier.release(name, answer)
+
+    # ---- visits again ------------------------------------------------------------------------------------
+
+    def statistics(self) -> PartitionStatistics:
+        assert self.planner is not None
+        frontier = self.frontier
+        return self.planner.statistics(frontier.totals.known, frontier.overdue(), frontier.active_sites())
+
+    def take_ranks(self, ranks: Ranks | None) -> None:
+        assert self.planner is not None
+        self.planner.ranks = ranks
+
+    def apply_plan(self, recrawl_plan: RecrawlPlan) -> None:
+        assert self.planner is not None
+        self.planner.apply_plan(recrawl_plan, self.number)
+        self.frontier.save_plans()
+
+
+async def _open_store(number: int, around: Surroundings) -> RocksStore:
+    folder, until = around.folder.partition(number), around.clock.now() + LOCK_S
+    if not is_store(folder):
+        check_new(folder, around.storage, number)
+    while True:
+        try:
+            return RocksStore(folder, TABLES)
+        except StoreInUse:
+            if around.clock.now() > until:
+                raise
+            await around.clock.sleep(LOCK_LOOK_S)

@@ -1,0 +1,462 @@
+"""A worker: one process, one event loop, some partitions. The only place that names the concrete classes.
+
+`Worker` builds the stages and ties them together; reading `__aenter__` shows what a crawl is made of. It does what
+the supervisor orders (worker_messages.py): opens partitions, gives them up, reports. It ends cleanly when told to, or
+at once: by `kill -9`, or because its supervisor is gone. Whoever opens its partitions next does not need to know
+which it was.
+
+Longer than 400 lines: what a crawl is made of is named in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from gossamer import __version__
+from gossamer.archive.opening import open_storage
+from gossamer.archive.storage import ArchiveDamaged
+from gossamer.clock import Clock, RealClock
+from gossamer.cluster.booking_service import Book, Booked, BookingService, Release
+from gossamer.cluster.link_log import FileLinkLog
+from gossamer.cluster.links import LinkExchange
+from gossamer.cluster.partitions import partition_of
+from gossamer.cluster.peers import Peers
+from gossamer.cluster.shared import RemoteShared
+from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
+from gossamer.fetch.dns import Dns
+from gossamer.fetch.fetcher import Fetcher
+from gossamer.fetch.protocols import protocols
+from gossamer.fetch.robots import RobotsCache
+from gossamer.fetch.transfer import Transfers
+from gossamer.folder import CrawlFolder, FolderError
+from gossamer.frontier.disk.store import StoreDamaged, StoreInUse
+from gossamer.frontier.disk.tables import Totals
+from gossamer.frontier.frontier import Frontier
+from gossamer.frontier.retry import retry_all
+from gossamer.interfaces import SharedState
+from gossamer.loop import Crawl, OnFinished
+from gossamer.messages import worker_messages
+from gossamer.messages.control_messages import ReleaseUrl
+from gossamer.process.processor import Processor
+from gossamer.records import Link, Outcome, Reason, RobotsCopy, Seed, Url
+from gossamer.runtime.event_loop import in_loop
+from gossamer.runtime.kill_point import KillPoint
+from gossamer.runtime.log import Log
+from gossamer.runtime.memory import start_threads, steady_memory
+from gossamer.schedule.credit import share_out
+from gossamer.schedule.ranks import Ranks
+from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
+from gossamer.seeds import SeedList
+from gossamer.settings import CrawlSettings
+from gossamer.url.canonical import choose_for
+from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.failure import failure_message
+from gossamer.worker.partition import Partition, Surroundings
+from gossamer.worker.progress import Recent, memory_bytes
+
+BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
+
+
+class Worker:
+    """Use as `async with Worker(...) as worker: await worker.run()`. Implements `interfaces.Owner`."""
+
+    def __init__(
+        self,
+        number: int,
+        welcome: worker_messages.Welcome,
+        shared: SharedState,
+        complain: Callable[[str], None],
+        spawn: Spawn = asyncio.ensure_future,
+        sockets: Path | None = None,
+        *,
+        filters: Sequence[Callable[[Link], bool]] = (),
+        on_finished: OnFinished | None = None,
+    ) -> None:
+        """`sockets`: where other workers listen; None: there are none. The last two: see library.py."""
+        self.number = number
+        self.folder = CrawlFolder(Path(welcome.folder))
+        self.config = welcome.config
+        self.clock: Clock = RealClock()
+        self._policies_changed_at = self.folder.policies_changed_at
+        self._policies = self.folder.policies()
+        self._seeds = SeedList(self.folder.path)
+        self._seeds_read = 0  # bytes of the list
+        self.partitions: dict[int, Partition] = {}  # that are ours; the loop, links and turns look into it
+        self._recrawl_plan = self.folder.recrawl_plan()
+        self._ranks_changed_at = self.folder.ranks_changed_at
+        self._ranks = Ranks.open(self.folder.path, complain)
+        self.shared = shared
+        self.complain = complain
+        self._sockets = sockets
+        self._spawn = spawn
+        self._filters = filters
+        self._on_finished = on_finished
+        self._recent = Recent(self.clock)
+        self._log = Log(self.config.log, welcome.log_fd, self.clock)
+        self._said: set[str] = set()
+        self._kill_point = KillPoint(welcome.kill_at)
+        self._opening = asyncio.Lock()
+        self._exit = AsyncExitStack()
+
+    async def __aenter__(self) -> Worker:
+        config, clock = self.config, self.clock
+        agent, partitions = config.crawl.user_agent_token, config.crawl.partitions
+        choose_for(config)
+        self.folder.go_by_format()
+        homes = self._seeds.index(config.crawl.scope)
+        self._seeds_read = homes.covered
+        self._link_filter = link_filter_of(homes, config, clock, self._filters)
+        self._exit.push_async_callback(self._close_partitions)
+
+        self.peers = Peers(partitions, self._connect, clock)
+        self._exit.callback(self.peers.close)
+        log = FileLinkLog(self.folder.links)
+        self._exit.callback(log.close)
+        is_damaged, look_again = self.peers.is_damaged, self._look_again
+        self.links = LinkExchange(
+            log, self.partitions, partitions, clock, is_damaged=is_damaged, look_again=look_again
+        )
+        self.bookings = BookingService(self.partitions, partitions, self.peers, clock, look_again)
+
+        self._dns = dns = Dns(clock, config.dns)
+        self._exit.push_async_callback(dns.close)
+        transfers = Transfers(
+            dns,
+            clock,
+            config.fetch,
+            allow_private=config.crawl.allow_private,
+            folder=self.folder.archive,
+            pace=self.shared.pace,
+        )
+        self._exit.push_async_callback(transfers.close)
+        scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
+        self._rules = rules = RobotsCache(self._robots)
+        limits = (config.crawl.media_types, config.frontier.rests_s)
+        fetcher = Fetcher(scheme_fetchers, rules, self.bookings.of, clock, config.robots, agent, *limits)
+        processor = Processor(
+            agent,
+            config.process,
+            schemes=config.fetch.schemes,
+            parameters_dropped=config.crawl.parameters_dropped,
+            parameters_kept=config.crawl.parameters_kept,
+            may_die=self._sockets is not None,
+        )
+        self._exit.push_async_callback(processor.close)
+        self.crawl = Crawl(
+            self.partitions,  # type: ignore[arg-type]  # a dict of what implements it
+            fetcher,
+            processor,
+            self.shared,
+            self.links,
+            clock,
+            in_flight_max=config.fetch.in_flight_max,
+            commit_s=config.crawl.commit_s,
+            store_near=config.archive.store_near,
+            ascend=config.crawl.ascend,
+            share_out=share_out,
+            pages_left=None if config.crawl.max_pages is None else 0,
+            watch=self._watch_and_log if self._log.has_fetches else self._recent.watch,
+            say=self.complain,
+            on_finished=self._on_finished,
+            reached=self._kill_point,
+        )
+        about = {
+            "http-header-user-agent": identity(config.crawl),
+            "operator": config.crawl.contact,
+            "robots": "classic",
+            "isPartOf": self.folder.path.name,
+        }
+        storage = open_storage(config.archive, self.folder.archive)
+        self._around = Surroundings(
+            self.folder,
+            config,
+            clock,
+            self._link_filter,
+            storage,
+            log,
+            self.shared,
+            about,
+            self._say_once,
+            self.crawl.patiently,
+        )
+        self.crawl.is_paused = True  # until the first round, when every partition has its owner
+
+        if self._sockets is not None:
+            where = socket_of(self._sockets, self.number)
+            server = await listen(where, Book | Release, self._spawn, self.complain, self._meet)
+            self._exit.callback(server.close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exit.aclose()
+
+    async def run(self) -> None:
+        await self.crawl.run(alone=False)
+
+    async def assign_all(self) -> None:
+        """Where there are no others, every partition is ours."""
+        damaged = await self.assigned(range(self.config.crawl.partitions), self.folder.next_epoch())
+        if damaged:
+            raise FolderError(damaged[min(damaged)])
+
+    @property
+    def pages(self) -> int:
+        return sum(partition.pages for partition in self.partitions.values())
+
+    # ---- what the supervisor orders ----------------------------------------------------------------------
+
+    def handle(self, message: Message) -> Answer | Awaitable[Answer]:
+        match message:
+            case worker_messages.Assign(partition=number, epoch=epoch):
+                return self._assign(number, epoch)
+            case worker_messages.Revoke(partition=number):
+                return self.revoked([number])
+            case worker_messages.Owners(version=version, owners=owners, damaged=damaged):
+                self.peers.know(version, owners, damaged)
+            case worker_messages.Ask():
+                return self._report(message)
+            case worker_messages.Allow(pages=pages):
+                self.crawl.allow(pages)
+            case worker_messages.AddSeeds(partition=number, seeds=seeds):
+                return worker_messages.Done(self.add_seeds(number, seeds))
+            case ReleaseUrl(url=url, drop=drop):
+                return self._release_url(url, drop=drop)
+            case worker_messages.Retry(partition=number, host=host, reason=reason):
+                return self._retry(number, host, reason)
+            case worker_messages.Leave():
+                self.crawl.stop()
+        return None
+
+    async def assigned(self, partitions: Collection[int], epoch: int) -> dict[int, str]:
+        damaged: dict[int, str] = {}
+        for number in partitions:
+            # One at a time, with a turn for the others in between: they may have to do with hosts that are ready.
+            async with self._opening:
+                await asyncio.sleep(0)
+                self.look_at_folder()
+                try:
+                    partition = await Partition.open(
+                        number, epoch, self._around, self._policies, self._recrawl_plan, self._ranks
+                    )
+                except StoreInUse:
+                    raise
+                except (StoreDamaged, ArchiveDamaged) as fault:
+                    damaged[number] = str(fault)
+                    continue
+                self.partitions[number] = partition
+                self.bookings.open(number)
+                self.crawl.look_again()
+        return damaged
+
+    async def revoked(self, partitions: Collection[int]) -> None:
+        for number in partitions:
+            partition = self.partitions[number]
+            self.bookings.close(number)
+            await self.crawl.give_up(partition)
+            while self.bookings.is_busy(number):
+                await self.clock.sleep(BUSY_LOOK_S)
+            del self.partitions[number]  # first, so that nobody adds to what is closed
+            await partition.close()
+
+    async def lost(self, partitions: Collection[int]) -> None:
+        for number in partitions:
+            if (partition := self.partitions.pop(number, None)) is not None:
+                self.bookings.close(number)
+                self.crawl.drop(partition)
+                await partition.lose()
+
+    async def _assign(self, number: int, epoch: int) -> worker_messages.Assigned:
+        damaged = await self.assigned([number], epoch)
+        if number in damaged:
+            return worker_messages.Assigned(Totals(), damaged[number])
+        return worker_messages.Assigned(self.partitions[number].totals)
+
+    async def _close_partitions(self) -> None:
+        while self.partitions:
+            _, partition = self.partitions.popitem()
+            await partition.close()
+
+    def _say_once(self, text: str) -> None:
+        """What holds for every partition is said by the first."""
+        if text not in self._said:
+            self._said.add(text)
+            self.complain(text)
+
+    def _report(self, ask: worker_messages.Ask) -> worker_messages.Report:
+        crawl = self.crawl
+        if ahead_s := self.clock.step():
+            for partition in self.partitions.values():
+                partition.frontier.put_off(ahead_s)
+            self.complain(f"the clock was set forward by {ahead_s:,.0f} s: no host is asked the sooner for it")
+        self.look_at_folder()
+        if ask.is_ending:
+            crawl.hurry()
+            self.bookings.end()
+        if ask.recrawl_plan is not None:
+            self.apply_plan(ask.recrawl_plan)
+        if crawl.is_paused != ask.is_paused:
+            crawl.is_paused = ask.is_paused
+            crawl.look_again()
+        report = worker_messages.Report(
+            totals={number: partition.totals for number, partition in self.partitions.items()},
+            in_flight=crawl.in_flight,
+            active_hosts=sum(partition.frontier.active_hosts for partition in self.partitions.values()),
+            is_idle=crawl.is_idle,
+            positions={number: partition.log_position for number, partition in self.partitions.items()},
+            pages_left=0 if ask.give_back else crawl.pages_left or 0,
+            no_room=crawl.no_room or self.links.held_up,
+            news=self._recent.take(is_watched=ask.is_watched),
+            dns=self._dns.counts,
+            robots=self._rules.counts,
+            levels=dict(sum((Counter(each.frontier.levels) for each in self.partitions.values()), Counter())),
+            memory_bytes=memory_bytes(),
+            cpu_s=time.process_time(),
+            statistics=self.statistics() if ask.wants_statistics else {},
+        )
+        if ask.give_back and crawl.pages_left is not None:
+            crawl.pages_left = 0
+        return report
+
+    def statistics(self) -> dict[int, PartitionStatistics]:
+        return {number: partition.statistics() for number, partition in self.partitions.items()}
+
+    def apply_plan(self, recrawl_plan: RecrawlPlan) -> None:
+        self._recrawl_plan = recrawl_plan
+        for partition in self.partitions.values():
+            partition.apply_plan(recrawl_plan)
+
+    def look_at_folder(self) -> None:
+        """Somebody may have changed policies, which hold from each host's next turn on, added seeds, or ranked."""
+        folder = self.folder
+        if self._policies_changed_at != (changed_at := folder.policies_changed_at):
+            self._policies, self._policies_changed_at = folder.policies(), changed_at
+            for partition in self.partitions.values():
+                partition.frontier.apply_policies(self._policies)
+            self.crawl.look_again()
+        if self._seeds_read < self._seeds.bytes:
+            added = list(self._seeds.after(self._seeds_read))
+            self._link_filter.welcome(seed.url for seed, _ in added)
+            self._seeds_read = added[-1][1] if added else self._seeds_read
+        if self._ranks_changed_at != (ranks_changed_at := folder.ranks_changed_at):
+            self._ranks, self._ranks_changed_at = Ranks.open(folder.path, self.complain), ranks_changed_at
+            for partition in self.partitions.values():
+                partition.take_ranks(self._ranks)
+
+    def add_seeds(self, number: int, seeds: list[Seed]) -> int | None:
+        """Add seeds to a partition. Returns how many are new; None: it is not ours."""
+        partition = self.partitions.get(number)
+        if partition is None:
+            return None
+        new = partition.apply_links(seed.link for seed in seeds)
+        self.crawl.look_again()
+        return new
+
+    def _release_url(self, url: Url, *, drop: bool) -> worker_messages.Done:
+        partition = self.partitions.get(partition_of(url, self.config.crawl.partitions))
+        if partition is None:
+            return worker_messages.Done(None)
+        done = partition.frontier.release_url(url, drop=drop)
+        self.crawl.look_again()
+        return worker_messages.Done(int(done))
+
+    async def _retry(self, number: int, host: str | None, reason: Reason | None) -> worker_messages.Done:
+        count = await retry_all(lambda: self._frontier(number), host, reason)
+        self._rules.forget()
+        self.crawl.look_again()
+        return worker_messages.Done(count)
+
+    # ---- what other workers ask --------------------------------------------------------------------------
+
+    def _meet(self, peer: Peer) -> None:
+        def answer(question: Message) -> Answer | Awaitable[Answer]:
+            match question:
+                case Book(booking=booking, url=url):
+                    return self.bookings.booked(peer, booking, url)
+                case Release(booking=booking, answer=ended):
+                    self.bookings.release(peer, booking, ended)
+            return None
+
+        peer.answer = answer
+        peer.when_closed.append(lambda: self.bookings.forget(peer))
+
+    async def _connect(self, number: int) -> Peer:
+        assert self._sockets is not None, "there is nobody else"
+        return await connect(socket_of(self._sockets, number), Booked, self._spawn, self.complain)
+
+    # ---- small things that the stages need ---------------------------------------------------------------
+
+    def _robots(self, origin: str) -> RobotsCopy | None:
+        return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)
+
+    def _frontier(self, number: int) -> Frontier | None:
+        partition = self.partitions.get(number)
+        return partition.frontier if partition is not None else None
+
+    def _look_again(self) -> None:
+        self.crawl.look_again()
+
+    def _watch_and_log(self, outcome: Outcome) -> None:
+        self._recent.watch(outcome)
+        self._log.fetched(outcome)
+
+
+def identity(crawl: CrawlSettings) -> str:
+    """Who we say we are: a name that robots.txt can address, a version, and how to reach the operator."""
+    contact = re.sub(r"[^\x21-\x7e]", "", crawl.contact)
+    return f"{crawl.user_agent_token}/{__version__}" + (f" (+{contact})" if contact else "")
+
+
+# ---- the process -----------------------------------------------------------------------------------------
+
+
+def socket_of(sockets: Path, worker: int | None) -> Path:
+    """Where a worker listens; None: the supervisor."""
+    return sockets / ("supervisor" if worker is None else f"worker{worker}")
+
+
+async def work(sockets: Path, number: int) -> None:
+    def vanish() -> None:
+        # The supervisor is gone, perhaps by kill -9. Another one may be starting already: hold nothing up.
+        shutil.rmtree(sockets, ignore_errors=True)
+        os._exit(1)
+
+    start_threads()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            supervisor = await connect(
+                socket_of(sockets, None), worker_messages.ToWorker, tasks.create_task, lambda _: None
+            )
+            supervisor.when_closed.append(vanish)
+            welcome = await supervisor.call(worker_messages.Hello(number), worker_messages.Welcome)
+            shared, spawn = RemoteShared(supervisor), tasks.create_task
+            say: Callable[[str], None] = lambda text: supervisor.mention(worker_messages.Said(text))  # noqa: E731
+            async with Worker(number, welcome, shared, say, spawn, sockets) as worker:
+                supervisor.answer = worker.handle
+                await supervisor.tell(worker_messages.Ready())
+                await worker.run()
+    except* (OSError, FolderError, StoreDamaged, ArchiveDamaged) as faults:
+        await supervisor.tell(failure_message(faults))
+    supervisor.when_closed.clear()
+    supervisor.close()
+
+
+def main() -> None:
+    steady_memory()
+    # A thousand open files are too few for hundreds of connections beside the files of several stores.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Ctrl-C and a system that stops everything reach us too; when to end is the supervisor's to say.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    in_loop(work(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,55 @@
+"""Policies from the command: words for priorities, and authorities of many from a list that others publish."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli import run
+from gossamer.commands.policy import read_authorities
+from gossamer.config import UsageError
+from gossamer.settings import FrontierSettings
+from gossamer.url.typed import NotASeed, seed_in
+from tests.api.serving import empty_crawl
+
+
+def test_authorities_are_given_in_bulk_and_what_else_was_said_stays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = empty_crawl(folder / "crawl")
+    ranks = folder / "ranks.csv"
+    ranks.write_text("domain,authority\nexample.org,0.95\nwww.example.org,low\n\nExample.COM , high\n")
+    assert run(["policy", str(crawl), "example.org", "--max-pages", "7"]) == 0
+    assert run(["policy", str(crawl), "--file", str(ranks)]) == 0
+    capsys.readouterr()
+    assert run(["policy", str(crawl), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "hosts": {"www.example.org": {"priority": 0.3}},
+        "sites": {"example.org": {"max_pages": 7, "priority": 0.95}, "example.com": {"priority": 0.9}},
+        "crawl": {},
+    }
+
+
+def test_a_list_of_places_gives_the_first_the_most_and_nobody_less_than_a_start(folder: Path) -> None:
+    ranks = folder / "top.csv"
+    ranks.write_text("1,first.test\r\n1000,middle.test\r\n1000000,last.test\r\n")
+    found = dict(read_authorities(str(ranks), FrontierSettings()))
+    assert found == {"first.test": 1.0, "middle.test": 0.8333, "last.test": 0.6667}
+
+
+@pytest.mark.parametrize("line", ["example.org", "example.org,2", "example.org,urgent", "a b,0.5", "0,example.org"])
+def test_a_line_that_makes_no_sense_is_named_with_its_number(folder: Path, line: str) -> None:
+    ranks = folder / "ranks.csv"
+    ranks.write_text(f"example.com,0.5\n{line}\n")
+    with pytest.raises(UsageError, match=r"ranks\.csv, line 2: "):
+        list(read_authorities(str(ranks), FrontierSettings()))
+
+
+def test_a_priority_may_be_a_word_wherever_seeds_are_typed() -> None:
+    assert [seed_in(f"http://a.test/ priority={word}").priority for word in ("high", "medium", "low", "0.25")] == [
+        *(0.9, 0.6, 0.3, 0.25)
+    ]
+    with pytest.raises(NotASeed, match="urgent"):
+        seed_in("http://a.test/ priority=urgent")

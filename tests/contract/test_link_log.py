@@ -1,0 +1,171 @@
+"""What every link log has to keep: what was appended is there, in order, for whoever reads it next."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.cluster.link_log import FileLinkLog
+from gossamer.interfaces import LinkLog
+from gossamer.records import Link
+
+Opened = Callable[[], LinkLog]
+
+
+@pytest.fixture(params=["files"])
+def opened(folder: Path) -> Iterator[Opened]:
+    """Each call is another process, as far as the log can tell."""
+    logs: list[LinkLog] = []
+
+    def make() -> LinkLog:
+        logs.append(FileLinkLog(folder / "links", file_bytes=2000))
+        return logs[-1]
+
+    yield make
+    for log in logs:
+        log.close()
+
+
+def some(start: int, count: int = 3) -> list[Link]:
+    return [Link(f"http://a.test/{number}", anchor="ä\x9bLK") for number in range(start, start + count)]
+
+
+def read_all(log: LinkLog, partition: int, position: int = 0) -> tuple[list[str], int]:
+    urls: list[str] = []
+    while (batch := log.read(partition, position)) is not None:
+        assert batch.position > position
+        urls += [link.url for link in batch.links]
+        position = batch.position
+    return urls, position
+
+
+async def test_what_was_appended_is_read_in_order_by_whoever_comes(opened: Opened) -> None:
+    first, second = opened(), opened()
+    assert first.read(0, 0) is None and first.end(0) == 0
+    await first.append({0: some(0), 1: some(100)})
+    await second.append({0: some(3)})
+    await first.append({0: some(6), 2: []})
+    urls, position = read_all(second, 0)
+    assert urls == [f"http://a.test/{number}" for number in range(9)]
+    assert position == second.end(0) == opened().end(0)
+    assert read_all(opened(), 1)[0] == [link.url for link in some(100)]
+    assert read_all(second, 2) == ([], 0)
+    await first.append({0: some(9)})
+    assert read_all(second, 0, position)[0] == [link.url for link in some(9)]
+
+
+async def test_a_reader_goes_on_from_any_batch(opened: Opened) -> None:
+    log = opened()
+    for start in range(0, 300, 3):
+        await log.append({0: some(start)})
+    positions, position = [0], 0
+    while (batch := log.read(0, position)) is not None:
+        positions.append(position := batch.position)
+    assert len(positions) == 101 and positions == sorted(positions)
+    for place, position in enumerate(positions):
+        assert read_all(opened(), 0, position)[0] == [f"http://a.test/{n}" for n in range(3 * place, 300)]
+
+
+async def test_what_was_read_can_be_given_back_and_the_rest_stays(opened: Opened) -> None:
+    log, reader = opened(), opened()
+    for start in range(0, 300, 3):
+        await log.append({0: some(start)})
+    assert log.unread_bytes(0) > 10_000
+    position = 0
+    for _ in range(90):
+        batch = reader.read(0, position)
+        assert batch is not None
+        position = batch.position
+    reader.trim(0, position)
+    assert log.unread_bytes(0) < 5_000
+    assert read_all(opened(), 0, position)[0] == [f"http://a.test/{n}" for n in range(270, 300)]
+    _, position = read_all(reader, 0, position)
+    reader.trim(0, position)
+    assert reader.end(0) == position and reader.read(0, position) is None
+    await log.append({0: some(300)})
+    assert read_all(reader, 0, position)[0] == [link.url for link in some(300)]
+
+
+async def test_a_log_that_was_lost_goes_on_where_its_reader_is(opened: Opened) -> None:
+    log = opened()
+    await log.open(0, 1_000_000)
+    await log.append({0: some(0)})
+    assert read_all(log, 0, 1_000_000)[0] == [link.url for link in some(0)]
+    assert log.end(0) > 1_000_000
+
+
+async def test_many_links_at_once_come_in_batches_of_a_bounded_size(opened: Opened) -> None:
+    log = opened()
+    many = [Link(f"http://a.test/{number}", anchor="x" * 10_000) for number in range(300)]
+    await log.append({0: [*some(0, 2500), *many]})
+    sizes, position = [], 0
+    while (batch := log.read(0, position)) is not None:
+        sizes.append(len(batch.links))
+        position = batch.position
+    assert sum(sizes) == 2800 and max(sizes) == 1000 and len(sizes) > 10
+
+
+async def test_several_processes_append_at_once(opened: Opened) -> None:
+    logs = [opened() for _ in range(4)]
+    await asyncio.gather(*(log.append({0: some(1000 * n + 3 * k)}) for n, log in enumerate(logs) for k in range(40)))
+    urls, position = read_all(opened(), 0)
+    assert len(urls) == len(set(urls)) == 480 and position == logs[0].end(0)
+
+
+# ---- of files --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [False, True])
+async def test_a_piece_of_a_frame_is_skipped(folder: Path, *, more: bool) -> None:
+    """Somebody died while writing; what others appended before and after is all there."""
+    log = FileLinkLog(folder)
+    await log.append({0: some(0)})
+    file = folder / "000" / f"{0:016d}.links"
+    whole = file.read_bytes()
+    for length in range(1, len(whole), 7):
+        with file.open("ab") as damaged:
+            damaged.write(whole[:length])
+        if more:
+            await log.append({0: some(3)})
+        urls, position = read_all(log, 0)
+        assert urls == [link.url for link in (some(0, 6) if more else some(0))]
+        assert position == log.end(0)
+        file.write_bytes(whole)
+    log.close()
+
+
+async def test_a_flipped_bit_costs_one_frame(folder: Path) -> None:
+    log = FileLinkLog(folder)
+    for start in range(0, 30, 3):
+        await log.append({0: some(start)})
+    file = folder / "000" / f"{0:016d}.links"
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    file.write_bytes(damaged)
+    urls, position = read_all(log, 0)
+    assert len(urls) == 27 and position == log.end(0)
+    log.close()
+
+
+async def test_nobody_waits_for_a_writer_that_is_stopped(folder: Path) -> None:
+    """A reader that meets half a frame does not know yet whether the other half comes."""
+    log = FileLinkLog(folder)
+    await log.append({0: some(0)})
+    with (folder / "000" / f"{0:016d}.links").open("ab") as file:
+        file.write(b"\xff\xfeLK")
+    holder = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 2), 2); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", holder, str(folder / "000" / "lock")]
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    assert process.stdout is not None
+    await process.stdout.readline()
+    urls, position = read_all(log, 0)
+    assert len(urls) == 3 and position < log.end(0)
+    process.kill()
+    await process.communicate()
+    assert read_all(log, 0, position) == ([], log.end(0))
+    log.close()

@@ -1,0 +1,146 @@
+"""Owners of partitions: assigned, revoked and lost while pages and links are under way. Judged by the access log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from gossamer.clock import RealClock
+from gossamer.cluster.pace import Pace
+from gossamer.cluster.partitions import partition_of
+from gossamer.cluster.shared import LocalShared
+from gossamer.config import load
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.interfaces import LaterOwner
+from gossamer.messages import worker_messages
+from gossamer.process.fingerprints import duplicates
+from gossamer.process.fingerprints.duplicates import Duplicates
+from gossamer.records import Seed
+from gossamer.synthetic_web.options import WebOptions
+from gossamer.synthetic_web.server import Server, serve
+from gossamer.synthetic_web.web import Web
+from gossamer.worker.worker import Worker
+from tests.crawl.command import QUICK
+
+PARTITIONS, HOSTS, PAGES = 4, 6, 25
+
+
+class Stage:
+    """A crawl's folder, and workers in it that nobody supervises."""
+
+    def __init__(self, folder: Path, server: Server, shared: LocalShared) -> None:
+        self.folder = CrawlFolder(folder)
+        self.folder.create()
+        self.server = server
+        self._shared = shared
+        settings: dict[str, object] = {
+            **QUICK,
+            "crawl.partitions": PARTITIONS,
+            "crawl.scope": "any",
+            "crawl.allow_private": True,
+            "politeness.delay_s": 0.02,
+        }
+        self._tree = load(folder, None, settings).tree
+
+    @asynccontextmanager
+    async def worker(self, number: int) -> AsyncIterator[Worker]:
+        order = worker_messages.Welcome(str(self.folder.path), self._tree)
+        async with Worker(number, order, self._shared, print) as worker:
+            worker.crawl.is_paused = False
+            run = asyncio.create_task(worker.run())
+            try:
+                yield worker
+            finally:
+                worker.crawl.stop()
+                await run
+
+    @property
+    def requests(self) -> int:
+        return len(self.server.log.entries)
+
+
+@pytest.fixture
+async def stage(folder: Path) -> AsyncIterator[Stage]:
+    pace = Pace(RealClock(), 100_000.0, 100_000)
+    async with serve(Web(WebOptions.plain(hosts=HOSTS, pages_per_host=PAGES))) as server:
+        with (
+            closing(RocksStore(folder / "fingerprints", duplicates.TABLES)) as store,
+            closing(Duplicates(store, folder / "fingerprints", 0)) as claims,
+        ):
+            yield Stage(folder / "crawl", server, LocalShared(claims, pace))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def add_seeds(worker: Worker, stage: Stage) -> None:
+    seed = Seed(stage.server.url(0))
+    for number in worker.partitions:
+        if number == partition_of(seed.url, PARTITIONS):
+            worker.add_seeds(number, [seed])
+
+
+def is_over(*workers: Worker) -> bool:
+    partitions = [partition for worker in workers for partition in worker.partitions.values()]
+    return all(partition.is_idle for partition in partitions) and not any(each.links.has_unread for each in workers)
+
+
+async def test_partitions_move_to_and_fro_and_every_page_is_fetched_once(stage: Stage) -> None:
+    async with stage.worker(0) as first, stage.worker(1) as second:
+        await first.assigned(range(PARTITIONS), 1)
+        add_seeds(first, stage)
+        epoch, owner, other = 1, first, second
+        for number in (0, 1, 2, 3, 2, 0):
+            before = stage.requests
+            await until(lambda before=before: stage.requests > before + 5 or is_over(first, second))  # type: ignore[misc]
+            giver, taker = (owner, other) if number in owner.partitions else (other, owner)
+            epoch += 1
+            await giver.revoked([number])
+            await taker.assigned([number], epoch)
+        await until(lambda: is_over(first, second))
+    assert pages_of(stage) == Counter(dict.fromkeys(pages_of(stage), 1))
+    assert len(pages_of(stage)) == HOSTS * PAGES
+
+
+async def test_what_is_lost_is_not_asked_for_any_more_and_its_next_owner_finishes_it(stage: Stage) -> None:
+    async with stage.worker(0) as first:
+        await first.assigned(range(PARTITIONS), 1)
+        add_seeds(first, stage)
+        await until(lambda: stage.requests > 20)
+        open_ = first.crawl.in_flight
+        assert open_
+        await first.lost(range(PARTITIONS))
+        assert first.crawl.in_flight == 0 and first.crawl.is_idle
+        asked = stage.requests
+        async with stage.worker(1) as second:
+            assert await second.assigned(range(PARTITIONS), 2) == {}
+            await until(lambda: stage.requests > asked + 20)
+            await until(lambda: is_over(second))
+            known = sum(partition.totals.pages for partition in second.partitions.values())
+        assert not first.partitions
+    assert known == HOSTS * PAGES
+    again = [url for url, count in pages_of(stage).items() if count > 1]
+    assert len(again) <= open_  # what was being asked for or not committed
+
+
+async def test_an_owner_of_an_earlier_epoch_is_turned_away(stage: Stage) -> None:
+    async with stage.worker(0) as first, stage.worker(1) as second:
+        await first.assigned([0], 5)
+        await first.revoked([0])
+        with pytest.raises(LaterOwner):
+            await second.assigned([0], 4)
+        assert await second.assigned([0], 6) == {}
+
+
+def pages_of(stage: Stage) -> Counter[tuple[str, str]]:
+    entries = stage.server.log.entries
+    return Counter((entry.host, entry.path) for entry in entries if entry.path != "/robots.txt")

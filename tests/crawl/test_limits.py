@@ -1,0 +1,57 @@
+"""Limits that site owners and operators expect, set before the crawl and changed while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+from tests.crawl.command import gossamer, quick_settings, start, until
+from tests.fetch.raw_server import raw_server
+
+HOSTS, PAGES = 20, 8
+CRAWL_PER_S, SITE_PER_S = 4.0, 8.0
+
+
+async def test_a_crawl_keeps_to_its_own_rate_then_to_its_sites_then_to_its_hosts(folder: Path) -> None:
+    moments: list[float] = []
+
+    def answer(request: bytes) -> list[bytes | float]:
+        moments.append(time.monotonic())
+        if b"/robots.txt" in request:
+            return [b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"]
+        body = str(len(moments)) + "".join(f'<a href="/{n}">{n}</a>' for n in range(PAGES))
+        return [f"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()]
+
+    def slowest(since: int, requests: int, rate: float) -> bool:
+        """Whether these took as long as they have to, give or take what may go at once."""
+        span_s = moments[since + requests - 1] - moments[since]
+        return span_s >= (requests - 1 - max(2, 0.3 * rate)) / rate
+
+    names = [f"h{n}.big.test" for n in range(HOSTS)]
+    async with raw_server() as server:
+        server.answer = answer
+        folder.mkdir(exist_ok=True)
+        overrides = ", ".join(f'"{name}" = "127.0.0.1"' for name in names)
+        (folder / "more.toml").write_text(f"[dns]\noverrides = {{{overrides}}}\n")
+        flags = ["--allow-private", "--workers", 2, "--config", folder / "more.toml", *quick_settings()]
+        flags += ["--set", f"politeness.site_requests_per_s={SITE_PER_S}"]
+        flags += ["--set", f"politeness.requests_per_s={CRAWL_PER_S}"]
+        crawl = await start("crawl", *(server.url("/", name) for name in names), "--dir", folder / "crawl", *flags)
+        try:
+            await until(lambda: len(moments) >= 8)
+            assert slowest(0, 8, CRAWL_PER_S), moments
+
+            await gossamer("policy", folder / "crawl", "--requests-per-s", 0)
+            since = len(moments) + 2 * HOSTS  # by then those are gone that had their moment already
+            await until(lambda: len(moments) >= since + 20)
+            assert slowest(since, 20, SITE_PER_S), moments[since:]
+
+            await gossamer("policy", folder / "crawl", "big.test", "--crawl-rate", 1000)
+            out, err = await asyncio.wait_for(crawl.communicate(), 30)
+        finally:
+            if crawl.returncode is None:
+                crawl.send_signal(signal.SIGKILL)
+    assert crawl.returncode == 0 and b"Complete" in out, err
+    assert len(moments) == HOSTS * (1 + 1 + PAGES)
