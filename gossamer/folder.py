@@ -34,6 +34,7 @@ from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.url import site
 
 FORMAT = 3
+EPOCHS_AT_ONCE = 1000  # so that not every change of an owner has to reach the disk
 """Of all files in the folder. 1: before they were numbered, and before the suffix list was kept. 2: before links on
 their way were kept in a log. Fields with a
 default that are added at the end of a record need no new number; what an earlier version would misread does, and a
@@ -230,7 +231,7 @@ class CrawlFolder:
             self._paused.unlink(missing_ok=True)
 
     def next_epoch(self) -> int:
-        """Above all that were given before; who has the lock may count on from it, a million times."""
+        """Above all that were given before; who has the lock may count on from it, `EPOCHS_AT_ONCE` times."""
         try:
             last = int(self._epoch.read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -238,7 +239,13 @@ class CrawlFolder:
         except ValueError as fault:
             raise FolderError(f"{self._epoch} is damaged: remove it, and the crawl goes on") from fault
         atomic.replace(self._epoch, f"{last + 1}\n".encode())
-        return (last + 1) << 20
+        return (last + 1) * EPOCHS_AT_ONCE
+
+    def behind_in_epochs(self, fault: object) -> str:
+        return (
+            f"{fault}: {self._epoch} is older than the partitions, as when a part of a folder was put back from a "
+            "copy. Remove that file, and the crawl goes on"
+        )
 
     def policies(self) -> Policies:
         try:

@@ -14,11 +14,13 @@ Faults are of three kinds, and this file is where they are told apart, because o
 what lies in its sockets when it wakes, and the sender may be dead by then. So objects are created and never
 overwritten (`If-None-Match: *`): of two writers of one name the first one wins, and a late one changes nothing. Who
 finds his name taken looks whether it was himself, now or before he died; if not, somebody else writes here, and
-nothing is touched.
+nothing is touched. And no object is ever removed but by compaction and by whoever wrote it: names have the epoch of
+their owner (segments.py), so that what an earlier owner still has on its way harms nobody.
 
 **Two copies of a crawl with one bucket** would take each other's objects for what a crash left. So whoever opens a
 partition leaves a name of his in `PPP.owner`, and notes it beside the partition's store. One who finds a name there
-that he has not noted learns that somebody else has written since, and stops before he touches anything.
+that he has not noted learns that somebody else has written since, and stops before he touches anything. And whoever
+was there first, because the copy was made while he wrote, looks now and then and stops, too.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ CHUNK_BYTES = 8 << 20  # of a read, and of a part of a large object
 PARTS_MAX = 9_000  # S3 takes 10,000 parts of an object
 LIST_AT_ONCE = 1_000
 PUTS_AT_ONCE, PARTS_AT_ONCE = 16, 2
+OWNER_EVERY = 50  # groups that are written before a look whether another crawl writes here, too: some ten seconds
 REMOVE_AT_ONCE = 1_000  # what one request of S3 takes
 PASSING = {408, 429}  # and all from 500 on
 # Of the connection rather than of the store; the others go to the store as they are.
@@ -153,15 +156,19 @@ class BucketStorage:
                     there = await self._store.get_async(name)
                     if bytes(await there.bytes_async()) == content:
                         return  # we ourselves, and the answer was lost
-                    owner = await self._owner(partition)
-                    if owner.id != self._claims.get(partition, ""):
-                        raise ArchiveDamaged(
-                            f"{self.where}/{name} was written by another crawl, {owner.who}: it has the same "
-                            "archive.url. Nothing was overwritten. Give one of them an archive.url of its own"
-                        ) from None
-                    # The partition is ours: a writer of ours who died before he could commit it, and whose request
-                    # was carried out late.
+                    await self.check_owner(partition)
+                    # The name has our own epoch: a try of ours that failed, and whose request was carried out late.
                     await self._store.delete_async(name)
+
+    async def check_owner(self, partition: int) -> None:
+        """Raises where another crawl has opened a partition since we did."""
+        with self._faults():
+            owner = await self._owner(partition)
+        if owner.id != self._claims.get(partition, ""):
+            raise ArchiveDamaged(
+                f"{self.where} is written by another crawl, too: {owner.who} has opened partition {partition} since. "
+                "Nothing was overwritten. Give one of them an archive.url of its own"
+            )
 
     async def _owner(self, partition: int) -> Owner:
         try:
@@ -215,14 +222,19 @@ class BucketStorage:
 class BucketSegments:
     """Implements `segments.Segments`: every group is an object of its own."""
 
-    def __init__(self, storage: BucketStorage, partition: int, opening: Opening) -> None:
+    def __init__(self, storage: BucketStorage, partition: int, epoch: int, opening: Opening) -> None:
         self.end: Place | None = None
         self._storage = storage
         self._partition = partition
+        self._epoch = epoch
         self._opening = opening
+        self._appended = 0
 
     async def append(self, group: bytes | bytearray, at: float) -> Place:
-        file = next_name(self.end, self._partition)
+        self._appended += 1
+        if self._appended % OWNER_EVERY == 0:
+            await self._storage.check_owner(self._partition)
+        file = next_name(self.end, self._partition, self._epoch)
         opening = self._opening(file, at)
         await self._storage.put_new(file, opening + group, self._partition)
         self.end = Place(file, len(opening) + len(group), 0)
@@ -233,24 +245,15 @@ class BucketSegments:
         self.end = end
 
     async def recover(self, end: Place | None) -> list[str]:
-        # What is behind the end is ours and was never committed: `claim` has made sure that nobody else wrote it.
-        await asyncio.to_thread(self._recover, end)
-        return []
+        await asyncio.to_thread(self._check, end)
+        self.end = end
+        return []  # whatever is behind the end has the epoch of an earlier owner, and readers pass it over
 
-    def _recover(self, end: Place | None) -> None:
+    def _check(self, end: Place | None) -> None:
         if end is None:
             next(self._storage.names(), None)  # of a bucket that is not there one hears only by a list
         else:
-            path = f"{self._storage.where}/{end.file}"
-            check(end, self._size(end.file) or 0, path, self._partition)
-        # They were written one after the other; taken away from the last one on, so that none is ever overlooked.
-        # Asked for one by one: a list would be of all that the partition ever wrote.
-        behind: list[str] = []
-        while self._size(name := next_name(Place(behind[-1], 0, 0) if behind else end, self._partition)):
-            behind.append(name)
-        for name in reversed(behind):
-            self._storage.remove([name])
-        self.end = end
+            check(end, self._size(end.file) or 0, f"{self._storage.where}/{end.file}", self._partition)
 
     def _size(self, name: str) -> int | None:
         try:

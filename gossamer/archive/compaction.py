@@ -27,7 +27,7 @@ import msgspec
 from gossamer.archive import reader
 from gossamer.archive.catalogue import Catalogue, Row
 from gossamer.archive.listing import microseconds, visits_in
-from gossamer.archive.segments import FileName, in_force, name_in, parsed
+from gossamer.archive.segments import FileName, in_force, is_committed, name_in, parsed
 from gossamer.archive.storage import Storage
 from gossamer.archive.warc import warcinfo
 from gossamer.records import Place, Url
@@ -115,7 +115,7 @@ class Compaction:
         sizes = {}
         for text, size_bytes in self._storage.sizes(f"{partition:03d}-"):
             name = parsed(text)
-            if name is not None and name.first <= name_in(end).last:
+            if name is not None and is_committed(name, name_in(end)):
                 sizes[name] = size_bytes
         if not dry:
             for name in self._left_over(partition, sizes, end):
@@ -213,7 +213,8 @@ class Compaction:
         self, partition: int, sources: list[FileName], known: Catalogue, end: Place | None, *, dry: bool
     ) -> None:
         generation = 1 + max(name.generation for name in sources)
-        target = FileName(partition, sources[0].first, sources[-1].last, generation)
+        epoch = max(name.epoch for name in sources)
+        target = FileName(partition, sources[0].first, sources[-1].last, generation, epoch)
         opening = self._opening(sources[0], str(target))
         spans: list[tuple[FileName, int, int]] = []
         moves: list[tuple[bytes, Place]] = []

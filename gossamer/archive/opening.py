@@ -15,8 +15,8 @@ def open_storage(settings: ArchiveSettings, folder: Path) -> Storage:
     return BucketStorage(settings.url, settings.options) if settings.url else FolderStorage(folder)
 
 
-def open_segments(storage: Storage, partition: int, opening: Opening, file_bytes_max: int) -> Segments:
+def open_segments(storage: Storage, partition: int, epoch: int, opening: Opening, file_bytes_max: int) -> Segments:
     if isinstance(storage, FolderStorage):
-        return FolderSegments(storage.folder, partition, opening, file_bytes_max)
+        return FolderSegments(storage.folder, partition, epoch, opening, file_bytes_max)
     assert isinstance(storage, BucketStorage)
-    return BucketSegments(storage, partition, opening)
+    return BucketSegments(storage, partition, epoch, opening)

@@ -1,14 +1,19 @@
 """Segments: the files of one partition, written one group after the other.
 
-    PPP-SSSSS.warc.gz              P = partition, S = sequence: as the crawl wrote it
-    PPP-FFFFF-LLLLL-G.warc.gz      joined by compaction: all that is kept of F to L; G = how often that was done
+    PPP-SSSSSeE.warc.gz            P = partition, S = sequence, E = the epoch of the owner that began it
+    PPP-FFFFF-LLLLL-GeE.warc.gz    joined by compaction: all that is kept of F to L; G = how often that was done
 
 Their order is the order of the partition's commits. What a file holds is somebody else's business (warc.py);
 here they take a group of bytes, make it durable and say where it lies.
 
+**The epoch fences an earlier owner.** Whatever it still writes has names of its own, which no later owner uses, and
+nobody removes what has another epoch than his own. Where a later epoch began at a sequence, what an earlier one has
+from there on was never committed: readers pass it over (`in_force`). The file of the committed end is continued in a
+folder, where the lock of the store shuts others out.
+
 Invariant: nothing before `end` ever changes, and all that lies behind the last committed `end` may be cut off:
 `go_back` does after an error, `recover` after a crash. Whole files behind it may be pages that an older copy of the
-store does not know, so `recover` sets them aside instead of removing them.
+store does not know, so in a folder `recover` sets them aside, and in a bucket they stay; `verify` names them.
 
 In a folder a group is appended to a file, and a new file begins after `file_bytes_max`. Objects of a store cannot
 grow, so in a bucket every group is an object of its own, and compaction joins them. That also means that nothing is
@@ -38,7 +43,7 @@ from gossamer.shortage import lacking
 ENDING = ".warc.gz"
 UNKNOWN = "unknown"  # a folder for files that no store knows: a crash left them, or a store was put back from a copy
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NAME = re.compile(r"([0-9]{3,})-([0-9]{5,})(?:-([0-9]{5,})-([0-9]+))?\.warc\.gz")
+NAME = re.compile(r"([0-9]{3,})-([0-9]{5,})(?:-([0-9]{5,})-([0-9]+))?(?:e([0-9]+))?\.warc\.gz")
 
 Opening = Callable[[str, float], bytes]
 """What a new file begins with: its name, and the time of what comes first."""
@@ -55,10 +60,11 @@ class FileName(NamedTuple):
     first: int
     last: int
     generation: int = 0  # 0: as the crawl wrote it
+    epoch: int = 0  # of whoever began it, or the last one of those that were joined; 0: of an early version
 
     def __str__(self) -> str:
         joined = f"-{self.last:05d}-{self.generation}" if self.generation else ""
-        return f"{self.partition:03d}-{self.first:05d}{joined}{ENDING}"
+        return f"{self.partition:03d}-{self.first:05d}{joined}{f'e{self.epoch}' if self.epoch else ''}{ENDING}"
 
     def holds(self, other: FileName) -> bool:
         """Whether it stands for the other, which was one of those that it was made of."""
@@ -76,20 +82,25 @@ def parsed(name: str) -> FileName | None:
     if found is None:
         return None
     first = int(found[2])
-    return FileName(int(found[1]), first, int(found[3] or first), int(found[4] or 0))
+    return FileName(int(found[1]), first, int(found[3] or first), int(found[4] or 0), int(found[5] or 0))
 
 
-def files(storage: Storage, partition: int | None = None) -> list[str]:
-    """The files of an archive, or of one partition of it, each partition in the order of its commits."""
-    found = storage.names("" if partition is None else f"{partition:03d}-")
-    return [str(name) for name in in_force(filter(None, map(parsed, found)))]
+def files(storage: Storage, partition: int, end: Place | None = None) -> list[str]:
+    """The files of a partition in the order of its commits, up to the committed end where that is known."""
+    found = filter(None, map(parsed, storage.names(f"{partition:03d}-")))
+    last = name_in(end) if end is not None else None
+    return [str(name) for name in in_force(name for name in found if last is None or is_committed(name, last))]
 
 
 def in_force(names: Iterable[FileName]) -> list[FileName]:
-    """Without those that a joined file stands for."""
+    """Of one partition, without those that a joined file stands for, and without what an earlier owner wrote behind
+    the end from which a later one went on."""
     kept: list[FileName] = []
-    for name in sorted(names, key=lambda each: (each.partition, each.first, -each.last, -each.generation)):
-        if not kept or not kept[-1].holds(name):
+    epoch = 0
+    for name in sorted(names, key=lambda each: (each.first, -each.last, -each.generation, -each.epoch)):
+        is_late = not name.generation and name.epoch < epoch
+        epoch = max(epoch, name.epoch)
+        if not is_late and not (kept and kept[-1].holds(name)):
             kept.append(name)
     return kept
 
@@ -106,10 +117,11 @@ class Segments(Protocol):
 
 
 class FolderSegments:
-    def __init__(self, folder: Path, partition: int, opening: Opening, file_bytes_max: int) -> None:
+    def __init__(self, folder: Path, partition: int, epoch: int, opening: Opening, file_bytes_max: int) -> None:
         self.end: Place | None = None
         self._folder = folder
         self._partition = partition
+        self._epoch = epoch
         self._opening = opening
         self._file_bytes_max = file_bytes_max
         self._file: int | None = None  # descriptor of the file that `end` is in, while it is open
@@ -158,26 +170,31 @@ class FolderSegments:
             path = self._folder / end.file
             check(end, path.stat().st_size if path.exists() else 0, str(path), self._partition)
         # Not what a compaction joined and did not commit: all that is in it is still in the files it was made of.
-        unknown = [name for name in self._behind(end) if end is None or not parsed_holds(name, end)]
+        last = name_in(end) if end is not None else None
+        unknown = [name for name in self._behind(last) if last is None or not name.holds(last)]
         if unknown:
             make_folder(self._folder / UNKNOWN)
         for name in unknown:
-            (self._folder / name).rename(free_name(self._folder / UNKNOWN / name))
+            (self._folder / str(name)).rename(free_name(self._folder / UNKNOWN / str(name)))
         self._cut(end)
-        return [f"{self._folder / UNKNOWN / name}" for name in unknown]
+        return [f"{self._folder / UNKNOWN / str(name)}" for name in unknown]
 
-    def _behind(self, end: Place | None) -> list[str]:
+    def _behind(self, last: FileName | None) -> list[FileName]:
         """The files of which no page knows."""
-        last = name_in(end) if end is not None else None
         names = filter(None, map(parsed, os.listdir(self._folder) if self._folder.exists() else ()))
-        return [str(name) for name in names if name.partition == self._partition and is_behind(name, last)]
+        own = [name for name in names if name.partition == self._partition]
+        # Joined from the last by somebody who died before he could commit it: all of it is in the last, too.
+        return [name for name in own if last is None or not is_committed(name, last) or name.holds(last)]
 
     def _cut(self, end: Place | None) -> None:
         with self._writing:
+            if self._closed:
+                return  # the next owner may be writing here
             self._close_file()
             self.end = end
-            for name in self._behind(end):
-                (self._folder / name).unlink()
+            for name in self._behind(name_in(end) if end is not None else None):
+                if name.generation or name.epoch == self._epoch:
+                    (self._folder / str(name)).unlink()
             if end is not None:
                 self._file = open_at(self._folder / end.file, end.offset)
 
@@ -187,7 +204,7 @@ class FolderSegments:
             self._closed = True
 
     def _next_file(self) -> str:
-        name = next_name(self.end, self._partition)
+        name = next_name(self.end, self._partition, self._epoch)
         if (self._folder / name).exists():
             raise ArchiveDamaged(
                 f"{self._folder / name} exists and holds nothing committed: call recover() before save()"
@@ -256,11 +273,6 @@ def check_new(store: Path, storage: Storage, partition: int) -> None:
         )
 
 
-def parsed_holds(name: str, end: Place) -> bool:
-    joined = parsed(name)
-    return joined is not None and joined.holds(name_in(end))
-
-
 def free_name(path: Path) -> Path:
     number = 0
     free = path
@@ -277,14 +289,17 @@ def name_in(place: Place) -> FileName:
     return name
 
 
-def next_name(end: Place | None, partition: int) -> str:
+def next_name(end: Place | None, partition: int, epoch: int) -> str:
     sequence = 0 if end is None else name_in(end).last + 1
-    return str(FileName(partition, sequence, sequence))
+    return str(FileName(partition, sequence, sequence, epoch=epoch))
 
 
-def is_behind(name: FileName, last: FileName | None) -> bool:
-    """Whether a file holds nothing that was committed: later than the end, or joined from it by somebody who died."""
-    return last is None or name.first > last.last or name.holds(last)
+def is_committed(name: FileName, last: FileName) -> bool:
+    """Whether a file holds anything that was committed; `last`: the file of the committed end. Others are later, or
+    of an owner who was not the one to commit that sequence."""
+    if name.first >= last.first and not (name.generation or last.generation):
+        return name == last
+    return name.first <= last.last
 
 
 def check(end: Place, size_bytes: int, path: str, partition: int) -> None:

@@ -69,7 +69,7 @@ def visits(storage: Storage, partition: int, since: Place | None, until: Place |
     """Those between two committed ends; `since` None: from the start; `until` None: nothing was ever committed."""
     if until is None:
         return
-    for name in files(storage, partition):
+    for name in files(storage, partition, until):
         span = span_of(name, since, until)
         if span is not None:
             yield from of_records(reader.records(storage, name, *span))

@@ -94,11 +94,18 @@ class Members(NamedTuple):
 
 class WarcArchive(SegmentArchive):
     def __init__(
-        self, where: Storage | Path, partition: int, *, about: Mapping[str, str], file_bytes_max: int = GIB
+        self,
+        where: Storage | Path,
+        partition: int,
+        epoch: int = 0,
+        *,
+        about: Mapping[str, str],
+        file_bytes_max: int = GIB,
     ) -> None:
-        """`about`: fields for the warcinfo records, such as operator, http-header-user-agent, robots, isPartOf."""
+        """`epoch`: of the ownership. `about`: fields for the warcinfo records, such as operator,
+        http-header-user-agent, robots, isPartOf."""
         storage = as_storage(where)
-        super().__init__(storage, partition, open_segments(storage, partition, self._opening, file_bytes_max))
+        super().__init__(storage, partition, open_segments(storage, partition, epoch, self._opening, file_bytes_max))
         self.about = about
 
     async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:

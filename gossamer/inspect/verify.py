@@ -15,7 +15,7 @@ import msgspec
 from gossamer import config
 from gossamer.archive.integrity import check_place, faults_in
 from gossamer.archive.opening import open_storage
-from gossamer.archive.segments import UNKNOWN, check_new, files, name_in, parsed
+from gossamer.archive.segments import UNKNOWN, check_new, files, parsed
 from gossamer.archive.storage import ArchiveDamaged, Storage
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.partition_reader import PartitionReader
@@ -90,10 +90,7 @@ def _verify_partition(folder: CrawlFolder, storage: Storage, number: int, found:
 
 def _verify_archive(storage: Storage, partition: int, end: Place | None, found: Found) -> Iterator[str]:
     """Up to the end, where that is known; otherwise all of it. Gives the files that it has looked at."""
-    for name in files(storage, partition):
-        file = parsed(name)
-        if end is not None and file is not None and file.first > name_in(end).last:
-            continue
+    for name in files(storage, partition, end):
         found.files += 1
         for fault in faults_in(storage, name, end.offset if end is not None and end.file == name else None):
             found.records += 1

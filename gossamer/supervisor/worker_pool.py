@@ -22,7 +22,7 @@ from gossamer import config as configuration
 from gossamer.cluster.partitions import Owners, deal
 from gossamer.cluster.shared import LocalShared
 from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
-from gossamer.folder import CrawlFolder
+from gossamer.folder import EPOCHS_AT_ONCE, CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import worker_messages
 from gossamer.runtime.temporary import temporary_folder
@@ -77,6 +77,7 @@ class WorkerPool:
         self._exit = ExitStack()
         self._is_announced = True
         self._epoch = 0
+        self._epochs = [0] * config.crawl.partitions  # in which each partition is owned
 
     async def __aenter__(self) -> WorkerPool:
         self._epoch = self._folder.next_epoch()
@@ -235,7 +236,7 @@ class WorkerPool:
             case worker_messages.Ready():
                 member.is_ready = True
                 assert member.peer is not None
-                member.peer.mention(worker_messages.Owners(self.version, self.owners, tuple(self.damage)))
+                member.peer.mention(self._owners_now())
                 self._deal()
                 return None
             case worker_messages.Said(text=text):
@@ -324,8 +325,9 @@ class WorkerPool:
                 self._announce()
             wanted = self._wanted[partition]
             assert wanted is not None
+            epoch = self._epochs[partition] = self._next_epoch()
             assigned_now = await self._peer(wanted).call(
-                worker_messages.Assign(partition, self._next_epoch()), worker_messages.Assigned
+                worker_messages.Assign(partition, epoch), worker_messages.Assigned
             )
             if assigned_now.damage:
                 self._leave_out(partition, assigned_now.damage)
@@ -344,6 +346,8 @@ class WorkerPool:
 
     def _next_epoch(self) -> int:
         self._epoch += 1
+        if self._epoch % EPOCHS_AT_ONCE == 0:
+            self._epoch = self._folder.next_epoch()
         return self._epoch
 
     def _leave_out(self, partition: int, text: str) -> None:
@@ -383,9 +387,12 @@ class WorkerPool:
             self._is_announced = False
             asyncio.get_running_loop().call_soon(self._announce_now)
 
+    def _owners_now(self) -> worker_messages.Owners:
+        return worker_messages.Owners(self.version, self.owners, tuple(self.damage), tuple(self._epochs))
+
     def _announce_now(self) -> None:
         self._is_announced = True
         self.version += 1
         for member in self._ready():
             assert member.peer is not None
-            member.peer.mention(worker_messages.Owners(self.version, self.owners, tuple(self.damage)))
+            member.peer.mention(self._owners_now())

@@ -12,20 +12,26 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from socket import gethostname
 from typing import Any
 
+import msgspec
+
+from gossamer import atomic
 from gossamer.archive.segments import check_new
 from gossamer.archive.storage import Storage
 from gossamer.archive.warc import WarcArchive
+from gossamer.atomic import make_folder
 from gossamer.clock import Clock
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore, StoreInUse, is_store
 from gossamer.frontier.disk.tables import TABLES, Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.retry import retry_all
 from gossamer.frontier.rules.policy import Policies
-from gossamer.interfaces import Archive, LinkLog, SharedState
+from gossamer.interfaces import Archive, LaterOwner, LinkLog, SharedState
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Reason, Result
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
@@ -53,6 +59,19 @@ class Surroundings:
     patiently: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # loop.Crawl.patiently
 
 
+class Snapshot(msgspec.Struct, frozen=True):
+    """A copy of a partition's state as it was at one moment, in a folder of this name with a store in it.
+
+    The epoch is in the name, so that what an earlier owner still copies never takes the place of a later one's. A
+    folder without this note in it (`snapshot.json`) is not whole."""
+
+    name: str
+    partition: int
+    epoch: int
+    log_position: int  # what was appended to the link log since is not in it
+    archive_end: Place | None
+
+
 class Partition:
     """Implements `interfaces.Partition`."""
 
@@ -63,7 +82,7 @@ class Partition:
         archive: Archive,
         planner: Planner | None = None,
         epoch: int = 0,
-        exit_stack: ExitStack | None = None,
+        store: RocksStore | None = None,
     ) -> None:
         self.number = number
         self.epoch = epoch
@@ -73,7 +92,9 @@ class Partition:
         self.is_leaving = False  # on its way to another owner: nothing more is leased from it
         self.is_lost = False  # it is somebody else's already: what is in flight is dropped
         self._archive = archive
-        self._exit = exit_stack or ExitStack()
+        self._store = store
+        self._snapshots = 0
+        self._exit = ExitStack()
 
     def __repr__(self) -> str:
         return f"Partition({self.number}, epoch={self.epoch}, {self.frontier})"
@@ -93,6 +114,7 @@ class Partition:
         with ExitStack() as opened:
             store = await _open_store(number, around)
             opened.callback(store.close)
+            _check_epoch(store, number, epoch)
             planner = Planner(config.schedule, config.process, recrawl_plan)
             frontier = Frontier.open(
                 store,
@@ -110,10 +132,10 @@ class Partition:
             planner.ranks = ranks
             frontier.apply_policies(policies)
             archive = WarcArchive(
-                around.storage, number, about=around.about, file_bytes_max=config.archive.file_bytes_max
+                around.storage, number, epoch, about=around.about, file_bytes_max=config.archive.file_bytes_max
             )
             opened.callback(archive.close)
-            partition = cls(number, frontier, archive, planner, epoch)
+            partition = cls(number, frontier, archive, planner, epoch, store)
             await partition._recover(around)
             partition._exit = opened.pop_all()
             return partition
@@ -135,8 +157,10 @@ class Partition:
             )
         if frontier.totals.reasons.get(Reason.SCHEME):
             await retry_all(lambda: frontier, None, Reason.SCHEME)  # a scheme may be back among fetch.schemes
+        await around.shared.begin(number, self.epoch)
         # What its last owner stored may not have reached the fingerprints.
-        await around.shared.settle(frontier.claims)
+        claims = (msgspec.structs.replace(claim, partition=number, epoch=self.epoch) for claim in frontier.claims)
+        await around.shared.settle(list(claims))
         await around.log.open(number, frontier.log_position)
         around.log.trim(number, frontier.log_position)
 
@@ -146,7 +170,19 @@ class Partition:
     async def lose(self) -> None:
         """It is somebody else's already: whatever is still on its way to us is dropped."""
         self.is_lost = True
+        self.in_flight = 0
         await self.close()
+
+    async def snapshot(self, folder: Path) -> Snapshot:
+        """Copy the state into a folder of its own below this one, for an owner that may not have this disk."""
+        assert self._store is not None
+        self._snapshots += 1
+        name = f"{self.number:03d}e{self.epoch}-{self._snapshots:05d}"
+        snapshot = Snapshot(name, self.number, self.epoch, self.frontier.log_position, self.frontier.archive_end)
+        make_folder(folder)
+        self._store.copy_to(folder / name)  # in the event loop: state and note are of the same moment
+        await asyncio.to_thread(atomic.replace, folder / name / "snapshot.json", msgspec.json.encode(snapshot))
+        return snapshot
 
     # ---- links -------------------------------------------------------------------------------------------
 
@@ -231,6 +267,13 @@ class Partition:
         assert self.planner is not None
         self.planner.apply_plan(recrawl_plan, self.number)
         self.frontier.save_plans()
+
+
+def _check_epoch(store: RocksStore, number: int, epoch: int) -> None:
+    """Before anything of it is touched: who comes late must not harm the owner of now."""
+    last = PartitionReader(store).meta().epoch
+    if epoch <= last:
+        raise LaterOwner(f"partition {number} was owned in epoch {last}, and this is epoch {epoch}")
 
 
 async def _open_store(number: int, around: Surroundings) -> RocksStore:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from gossamer.archive import segments, warc
-from gossamer.archive.bucket import ArchiveRefused, BucketStorage
+from gossamer.archive.bucket import OWNER_EVERY, ArchiveRefused, BucketStorage
 from gossamer.archive.content import content, visit_at
 from gossamer.archive.listing import visits_in
 from gossamer.archive.segments import name_in
@@ -31,18 +31,23 @@ class Where:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self.end: Place | None = None
+        self.epoch = 0
 
     async def opened(self, end: Place | None = None, file_bytes_max: int = 1 << 30) -> Archive:
-        archive = WarcArchive(self.storage, 3, about={}, file_bytes_max=file_bytes_max)
+        """By the next owner."""
+        self.epoch += 1
+        archive = WarcArchive(self.storage, 3, self.epoch, about={}, file_bytes_max=file_bytes_max)
         await archive.recover(end)
         return archive
 
     def urls(self, until: Place | None) -> list[Url]:
         return [visit.url for visit in visits(self.storage, 3, None, until)]
 
-    def files(self) -> list[str]:
-        return segments.files(self.storage)
+    def files(self, until: Place | None) -> list[str]:
+        return segments.files(self.storage, 3, until)
+
+    def contents(self) -> dict[str, bytes]:
+        return {name: self.storage.read(name, 0, 1 << 20) for name in self.storage.names()}
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -76,11 +81,32 @@ async def test_what_was_not_committed_is_gone_after_recovery_and_saving_goes_on(
     archive.close()
     for _ in range(2):
         again = await where.opened(committed)
-        assert again.end == committed and len(where.files()) == 1
+        assert again.end == committed and len(where.files(committed)) == 1
     await again.save(pages(1, start=5))
     assert where.urls(again.end) == numbers(1, 2, 5)
-    await where.opened(None)
-    assert where.files() == []
+    anew = await where.opened(None)
+    await anew.save(pages(1, start=6))
+    assert where.urls(anew.end) == numbers(6)
+
+
+async def test_whatever_an_earlier_owner_still_does_changes_nothing_of_the_next_one(where: Where) -> None:
+    earlier = await where.opened(file_bytes_max=1)
+    await earlier.save(pages(2))
+    committed = earlier.end
+    for number in (3, 4):
+        await earlier.save(pages(1, start=number))  # never committed
+    earlier.close()
+    later = await where.opened(committed)
+    await later.save(pages(2, start=5))
+    before = where.contents()
+    try:
+        await earlier.save(pages(1, start=7))
+    except RuntimeError as closed:
+        assert "are closed" in str(closed)
+    assert before.items() <= where.contents().items()
+    assert where.urls(later.end) == numbers(1, 2, 5, 6)
+    await later.save(pages(1, start=8))
+    assert where.urls(later.end) == numbers(1, 2, 5, 6, 8)
 
 
 async def test_an_archive_that_lost_committed_bytes_is_refused(where: Where) -> None:
@@ -173,16 +199,22 @@ async def test_a_group_that_got_no_answer_is_stored_once_when_it_is_saved_again(
     assert archive.end == before
     await archive.save(pages(2, start=2))
     assert bucket.urls(archive.end) == numbers(1, 2, 3)
-    assert len(bucket.files()) == 2
+    assert len(bucket.files(archive.end)) == 2
 
 
-async def test_a_late_request_of_a_dead_writer_does_not_replace_what_another_stored(bucket: Where) -> None:
+async def test_a_writer_that_another_crawl_has_followed_stops(bucket: Where, tmp_path: Path) -> None:
+    """The copy of a folder that was made while the first crawl ran: each knows of the other's beginning."""
+    storage = bucket.storage
+    await storage.claim(3, tmp_path / "writer", "the first")
     archive = await bucket.opened()
-    dead = await bucket.opened()
-    await dead.save(pages(2))
-    await archive.save(pages(1, start=3))  # finds the name taken by something that nobody committed
-    assert bucket.urls(archive.end) == numbers(3)
-    assert len(bucket.files()) == 1
+    await archive.save(pages(1))
+    other = server().storage(storage.where)
+    await other.claim(3, tmp_path / "writer", "the copy")
+    before = bucket.contents()
+    with pytest.raises(ArchiveDamaged, match="another crawl, too: the copy has opened partition 3 since"):
+        for number in range(OWNER_EVERY):
+            await archive.save(pages(1, start=2 + number))
+    assert before.items() <= bucket.contents().items()
 
 
 @pytest.mark.parametrize("option", ["nonsense", "timeout_of_mine"])

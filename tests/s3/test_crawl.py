@@ -63,7 +63,12 @@ class Result(NamedTuple):
 def result_of(folder: Path, storage: Storage) -> Result:
     with CrawlView(folder) as view:
         states = {known.url: (known.state, known.status, known.content_hash) for known in view.known()}
-    records = [record for name in segments.files(storage) for record in reader.records(storage, name)]
+    records = [
+        record
+        for partition in range(8)
+        for name in segments.files(storage, partition)
+        for record in reader.records(storage, name)
+    ]
     stored = [record.headers["WARC-Payload-Digest"][7:] for record in records if record.type == "response"]
     visits = [record for record in records if record.type in ("response", "revisit")]
     return Result(states, sorted(stored), len(visits))
