@@ -70,8 +70,10 @@ class Partition(Protocol):
     saved, and then applied, is durable."""
 
     number: int
+    epoch: int
     in_flight: int
     is_leaving: bool
+    is_lost: bool
 
     def ready(self) -> Mapping[int, int]: ...
     def lease(self, most: int) -> list[Lease]: ...
@@ -152,8 +154,8 @@ class Fetcher(Protocol):
 
 BookingOf = Callable[[Url], AbstractAsyncContextManager[Callable[[Answer], None]]]
 """The turn of a URL's host, wherever that host is owned: entered when it may be asked, left when the answer ended.
-The host's owner wants to hear the answer: its next turn depends on it. Raises `NoTurn`, also while it is held: then
-the request has to be dropped."""
+The host's owner wants to hear the answer: its next turn depends on it. Raises `NoBooking`, also while it is held:
+then the request has to be dropped."""
 
 
 class NoBooking(Exception):
@@ -240,8 +242,10 @@ class Pause(msgspec.Struct, frozen=True):
 class SharedState(Duplicates, Protocol):
     """What crosses partitions besides links: who had which content, and the pace of addresses and of the crawl.
 
+    `begin`: somebody owns a partition in this epoch, and claims of an earlier one change nothing from now on.
     `pace` is asked before every request. `surplus_bytes`: what others that have ended brought beyond their charge."""
 
+    async def begin(self, partition: int, epoch: int) -> None: ...
     async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause: ...
 
 

@@ -215,7 +215,9 @@ class _Running:
         self.worker.look_at_folder()
         if self._recrawl.wants_statistics:
             requests = sum(partition.totals.requests for partition in self.worker.partitions.values())
-            self.worker.apply_plan(self._recrawl.take(self.worker.statistics(), requests))
+            plan = self._recrawl.take(self.worker.statistics(), self.worker.partitions, requests)
+            if plan is not None:
+                self.worker.apply_plan(plan)
         self._stop_at_the_limit()
         while len(self._finished) > HELD_MAX and not self._is_left:
             self.worker.crawl.is_paused = True

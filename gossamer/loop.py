@@ -14,8 +14,6 @@ durable.
 
 This is the only file that knows the order. It knows the stages by `interfaces.py` alone. With other workers about,
 when the crawl is over is not decided here: they may still send links (see supervisor/coordinator.py).
-
-Longer than 400 lines: the order of all stages is told in one place.
 """
 
 from __future__ import annotations
@@ -42,6 +40,7 @@ from gossamer.records import (
     Lease,
     Outcome,
     Page,
+    Place,
     Postponed,
     Reason,
     Result,
@@ -108,6 +107,7 @@ class Crawl:
         self._outcomes: list[tuple[Partition, Outcome]] = []
         self._under_way: dict[asyncio.Task[None], Partition] = {}
         self._stopping = False
+        self._settling = False  # claims of what was just finished
         self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
 
     async def crawl_one(self, partition: Partition, lease: Lease) -> Outcome:
@@ -123,7 +123,15 @@ class Crawl:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         page = await self._read(partition, lease, result)
         simhash = page.simhash if page.sketch else None
-        claim = Claim(sha256(result.body).hexdigest(), lease.url, result.exchange.started_at, simhash, page.sketch)
+        claim = Claim(
+            sha256(result.body).hexdigest(),
+            lease.url,
+            result.exchange.started_at,
+            simhash,
+            page.sketch,
+            partition.number,
+            partition.epoch,
+        )
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
         return Outcome(lease, result, page, claim=claim)
@@ -160,18 +168,24 @@ class Crawl:
         links = (links_of(outcome, self.share_out, ascend=self.ascend) for _, outcome in finished)
         await self.links.send(chain.from_iterable(links))
         self.reached("after_send")
-        pages_before = sum(partition.pages for partition, _ in shares)
         for (partition, outcomes), where in zip(shares, places, strict=True):
-            partition.apply_outcomes(outcomes, where)
+            self._apply(partition, outcomes, where)
             self.reached("after_finish")
+        self._settling = True
         await self.duplicates.settle([claim for partition, _ in shares for claim in partition.claims])
+        self._settling = False
         self.reached("after_settle")
-        for partition, outcomes in shares:
-            partition.in_flight -= len(outcomes)
-        self.allow(len(finished) - (sum(partition.pages for partition, _ in shares) - pages_before))
         self._news.set()
         if self.on_finished is not None:
             await self.on_finished([outcome for _, outcome in finished])
+
+    def _apply(self, partition: Partition, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None:
+        if partition.is_lost:
+            return  # `drop` has counted them
+        pages_before = partition.pages
+        partition.apply_outcomes(outcomes, places)
+        partition.in_flight -= len(outcomes)
+        self.allow(len(outcomes) - (partition.pages - pages_before))
 
     async def _judged(self) -> list[tuple[Partition, Outcome]]:
         """What can be finished now. What shows the content of a page that is just being finished waits for that."""
@@ -211,7 +225,7 @@ class Crawl:
                 if alone and self.is_idle and not self.links.has_unread:
                     break
                 await self.clock.wait(self._news, self._next_at())
-            while self.in_flight:
+            while self.in_flight or self._settling:
                 self._news.clear()
                 await self.clock.wait(self._news, None)
             for task in beside:
@@ -240,7 +254,7 @@ class Crawl:
     async def give_up(self, partition: Partition) -> None:
         """Lease nothing more of a partition, and finish what is open of it."""
         partition.is_leaving = True
-        while partition.in_flight:
+        while partition.in_flight and not partition.is_lost:
             await self.clock.sleep(self.commit_s / 4)
 
     def drop(self, partition: Partition) -> None:
@@ -250,6 +264,7 @@ class Crawl:
                 task.cancel()
         self._outcomes = [each for each in self._outcomes if each[0] is not partition]
         self.allow(partition.in_flight)
+        partition.in_flight = 0
         self._news.set()
 
     @property
@@ -288,7 +303,8 @@ class Crawl:
         try:
             outcome = await self.crawl_one(partition, lease)
         except NotRead:
-            partition.in_flight -= 1  # it stays leased, as after `kill -9`: the next start finds it
+            # It stays leased, as after `kill -9`: the next start finds it.
+            partition.in_flight -= not partition.is_lost
             self._news.set()
         else:
             self._outcomes.append((partition, outcome))

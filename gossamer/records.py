@@ -353,6 +353,8 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     fetched_at: float
     simhash: int | None = None  # None: there is no text to be compared
     sketch: bytes = b""  # of the text (resemblance.py)
+    partition: int = 0  # of its page, and the epoch in which somebody claims it
+    epoch: int = 0
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):

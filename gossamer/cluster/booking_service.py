@@ -36,6 +36,7 @@ class Book(Message, frozen=True):
 class Booked(Message, frozen=True):
     is_granted: bool  # False: the host is not ours (any more)
     is_blocked: bool = False  # it is ours, and the operator blocks it
+    epoch: int = 0  # in which it is ours
 
 
 class Release(Message, frozen=True):
@@ -63,7 +64,9 @@ def release_of(booking: int, answer: Answer | None) -> Release:
 
 
 class TakesBookings(Protocol):
-    """What this file needs of a frontier."""
+    """What this file needs of a partition."""
+
+    epoch: int
 
     def book(self, name: str) -> asyncio.Future[bool]: ...
     def release(self, name: str, answer: Answer | None = None) -> None: ...
@@ -97,7 +100,7 @@ class BookingService:
 
     @asynccontextmanager
     async def of(self, url: Url) -> AsyncIterator[Callable[[Answer], None]]:
-        """Entered when the URL's host may be asked, left when the answer has ended: `interfaces.TurnOf`."""
+        """Entered when the URL's host may be asked, left when the answer has ended: `interfaces.BookingOf`."""
         answers: list[Answer] = []
         partition, number = partition_of(url, self._partitions), next(self._numbers)
         limit = asyncio.timeout(BOOKING_S)
@@ -142,6 +145,9 @@ class BookingService:
             return None
         if booked.is_blocked:
             raise HostBlocked(host_of(url))
+        if booked.is_granted and booked.epoch < self._peers.epoch(partition):
+            peer.mention(Release(number))  # somebody else owns the host by now
+            return None
         return peer if booked.is_granted else None
 
     # ---- the owner's side --------------------------------------------------------------------------------
@@ -170,7 +176,9 @@ class BookingService:
     async def booked(self, holder: Hashable, number: int, url: Url) -> Booked:
         """The same for a holder in another process."""
         try:
-            return Booked(await self.book(holder, number, url))
+            partition = self._frontiers.get(partition_of(url, self._partitions))
+            is_granted = await self.book(holder, number, url)
+            return Booked(is_granted, epoch=partition.epoch if partition is not None else 0)
         except HostBlocked:
             return Booked(is_granted=False, is_blocked=True)
 
@@ -179,7 +187,8 @@ class BookingService:
         if booking is None:
             return
         if booking.granted.done() and not booking.granted.cancelled() and booking.granted.result():
-            self._frontiers[booking.partition].release(booking.host, answer)
+            if (partition := self._frontiers.get(booking.partition)) is not None:  # else it was lost meanwhile
+                partition.release(booking.host, answer)
         else:
             booking.granted.cancel()
         self._look_again()

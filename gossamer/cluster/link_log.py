@@ -172,6 +172,12 @@ class FileLinkLog:
 
     def _make_sure(self, partition: int, position: int) -> None:
         with self._writing, self._locked(partition):
+            # After a power cut a file can be shorter than it was when the next one began: nobody was told that the
+            # rest is durable, and readers skip what is no frame.
+            for start, following in pairwise(self._starts(partition)):
+                path = self._path(partition, start)
+                if path.stat().st_size < following - start:
+                    os.truncate(path, following - start)
             if self._newest(partition).end < position:
                 self._begin(partition, position)
 

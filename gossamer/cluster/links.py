@@ -10,8 +10,9 @@ slow or it has none, this process asks for no more pages (`held_up`). What is in
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from gossamer.clock import Clock
@@ -22,6 +23,8 @@ from gossamer.records import Link
 LINKS_AT_ONCE = 2000  # applied before the event loop may do something else
 UNREAD_BYTES_MAX = 64 << 20  # of one log
 TRIM_BYTES = 8 << 20  # read, before the store is synced and the log gives them back
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM_S = 1.0  # between two tries to write while the disk is full
 LOOK_S = 0.03  # between two looks at logs that have nothing new
 
 
@@ -57,6 +60,7 @@ class LinkExchange:
         self._is_damaged = is_damaged
         self._look_again = look_again
         self._trimmed: dict[int, int] = {}  # up to which position, by partition
+        self._no_room = ""
         self._long: set[int] = set()  # partitions whose log is too long
 
     async def send(self, links: Iterable[Link]) -> None:
@@ -65,9 +69,23 @@ class LinkExchange:
             groups[partition_of(link.url, self._count)].append(link)
         away = {number: rest for number, group in groups.items() if (rest := await self._apply(number, group))}
         if away:
-            await self._log.append(away)
+            await self._append(away)
             self._long |= {number for number in away if self._log.unread_bytes(number) > UNREAD_BYTES_MAX}
             self._tell()
+
+    async def _append(self, away: Mapping[int, Sequence[Link]]) -> None:
+        """Or wait until there is room on the disk: meanwhile nothing more is asked for."""
+        while True:
+            try:
+                return await self._log.append(away)
+            except OSError as full:
+                if full.errno not in NO_ROOM:
+                    raise
+                self._no_room = f"{full.strerror}: links cannot be stored"
+                self._tell()
+                await self._clock.sleep(NO_ROOM_S)
+            finally:
+                self._no_room = ""
 
     async def _apply(self, number: int, group: list[Link]) -> list[Link]:
         """Add links to a partition of ours, some at a time; returns what is left where it is not, or no more."""
@@ -115,7 +133,9 @@ class LinkExchange:
         return any(self._log.end(number) > each.log_position for number, each in self._partitions.items())
 
     def _tell(self) -> None:
-        why = f"links wait for partition {min(self._long)}, whose owner is behind or away" if self._long else ""
+        why = self._no_room
+        if self._long and not why:
+            why = f"partition {min(self._long)} has too many unread links: its worker is slow or missing"
         if why != self.held_up:
             self.held_up = why
             self._look_again()

@@ -20,15 +20,18 @@ class Peers:
         self.version = -1
         self._owners: Sequence[int | None] = [None] * partitions
         self._damaged: Sequence[int] = ()
+        self._epochs: Sequence[int] = ()
         self._connect = connect
         self._clock = clock
         self._peers: dict[int, Peer] = {}
         self._dialling = asyncio.Lock()
         self._waiting: set[asyncio.Event] = set()
 
-    def know(self, version: int, owners: Sequence[int | None], damaged: Sequence[int] = ()) -> None:
+    def know(
+        self, version: int, owners: Sequence[int | None], damaged: Sequence[int] = (), epochs: Sequence[int] = ()
+    ) -> None:
         if version > self.version:
-            self.version, self._owners, self._damaged = version, owners, damaged
+            self.version, self._owners, self._damaged, self._epochs = version, owners, damaged, epochs
             for waiting in self._waiting:
                 waiting.set()
             for gone in self._peers.keys() - set(owners):
@@ -36,6 +39,10 @@ class Peers:
 
     def owner(self, partition: int) -> int | None:
         return self._owners[partition]
+
+    def epoch(self, partition: int) -> int:
+        """In which it is owned; who owns it in an earlier one does not know yet that it has lost it."""
+        return self._epochs[partition] if self._epochs else 0
 
     def is_damaged(self, partition: int) -> bool:
         """Nobody will own it, as long as this crawl runs."""

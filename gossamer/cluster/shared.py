@@ -2,7 +2,8 @@
 and of the crawl.
 
 On one machine it lives in the supervisor (`LocalShared`), and workers reach it over the wire (`RemoteShared`). The
-supervisor knows which worker holds which claim, so that a worker that dies leaves nobody waiting.
+supervisor knows which worker holds which claim, so that a worker that dies leaves nobody waiting. It also knows in
+which epoch each partition is owned: what an earlier owner claims waits for ever, and what it settles is nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class Settle(Message, frozen=True):
     claims: list[Claim]
 
 
+class Begin(Message, frozen=True):
+    partition: int
+    epoch: int
+
+
 class AskPace(Message, frozen=True):
     ip: str
     surplus_bytes: int = 0
@@ -41,7 +47,7 @@ class Wait(Message, frozen=True):
     pause: Pause
 
 
-Question = Judge | Settle | AskPace
+Question = Begin | Judge | Settle | AskPace
 Reply = Judged | Wait
 
 
@@ -53,9 +59,24 @@ class LocalShared:
         self._claims = claims
         self._pace = pace
         self._crawl_pace = crawl_pace
+        self._epochs: dict[int, int] = {}  # in which each partition is owned
+
+    async def begin(self, partition: int, epoch: int) -> None:
+        self._begin(partition, epoch)
+
+    def _begin(self, partition: int, epoch: int) -> None:
+        self._epochs[partition] = max(epoch, self._epochs.get(partition, 0))
+
+    def _is_late(self, claim: Claim) -> bool:
+        """Whether somebody claims it who does not own its partition any more."""
+        return claim.epoch < self._epochs.get(claim.partition, 0)
 
     async def judge(self, claims: Sequence[Claim]) -> list[Verdict | None]:
-        return self._claims.judge(claims)
+        return self._judge(claims, 0)
+
+    def _judge(self, claims: Sequence[Claim], holder: int) -> list[Verdict | None]:
+        verdicts = iter(self._claims.judge([claim for claim in claims if not self._is_late(claim)], holder))
+        return [None if self._is_late(claim) else next(verdicts) for claim in claims]
 
     async def settle(self, claims: Sequence[Claim]) -> None:
         while not self._is_settled(claims):
@@ -64,7 +85,7 @@ class LocalShared:
     def _is_settled(self, claims: Sequence[Claim]) -> bool:
         """False: the disk is full. Twice is as good as once."""
         try:
-            self._claims.settle(claims)
+            self._claims.settle([claim for claim in claims if not self._is_late(claim)])
         except OSError as full:
             if full.errno not in NO_ROOM:
                 raise
@@ -91,8 +112,11 @@ class LocalShared:
     def answer(self, question: Question, holder: int) -> Answer | Awaitable[Answer]:
         """What a worker asks over the wire."""
         match question:
+            case Begin(partition=partition, epoch=epoch):
+                self._begin(partition, epoch)
+                return None
             case Judge(claims=claims):
-                return Judged(self._claims.judge(claims, holder))
+                return Judged(self._judge(claims, holder))
             case Settle(claims=claims):
                 return None if self._is_settled(claims) else self.settle(claims)
             case AskPace(ip=ip, surplus_bytes=surplus_bytes):
@@ -104,6 +128,9 @@ class RemoteShared:
 
     def __init__(self, supervisor: Peer) -> None:
         self._supervisor = supervisor
+
+    async def begin(self, partition: int, epoch: int) -> None:
+        await self._supervisor.tell(Begin(partition, epoch))
 
     async def judge(self, claims: Sequence[Claim]) -> list[Verdict | None]:
         verdicts: list[Verdict | None] = []

@@ -37,7 +37,7 @@ from gossamer.frontier.parts import Parts
 from gossamer.frontier.recovery import recover
 from gossamer.frontier.retry import Cursor, release_url
 from gossamer.frontier.rules.policy import Policies
-from gossamer.interfaces import Filter, LaterOwner, Planner, Store
+from gossamer.interfaces import Filter, Planner, Store
 from gossamer.records import (
     Answer,
     Claim,
@@ -124,8 +124,6 @@ class Frontier:
 
     def begin(self, epoch: int) -> None:
         """Somebody owns this partition from now on: durable before anything is written elsewhere."""
-        if epoch < self._parts.meta.epoch:
-            raise LaterOwner(f"it was owned in epoch {self._parts.meta.epoch}, and this is {epoch}")
         self._parts.meta.epoch = epoch
         self.save_plans()
 

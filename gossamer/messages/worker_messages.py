@@ -58,6 +58,7 @@ class Owners(Message, frozen=True):
     version: int
     owners: list[int | None]
     damaged: tuple[int, ...] = ()  # partitions that nobody can own
+    epochs: tuple[int, ...] = ()  # in which each partition is owned
 
 
 class Ask(Message, frozen=True):

@@ -66,7 +66,12 @@ class Coordinator:
     def is_everything_covered(self) -> bool:
         """Otherwise some partition is on its way to an owner: nobody knows what is in it."""
         reported = sorted(number for heard in self._heard.values() for number in heard.report.totals)
-        return reported == [number for number in range(self._partitions) if number not in self.damaged]
+        return reported == self.covered
+
+    @property
+    def covered(self) -> list[int]:
+        """The partitions that somebody can own."""
+        return [number for number in range(self._partitions) if number not in self.damaged]
 
     @property
     def has_in_flight(self) -> bool:

@@ -275,8 +275,9 @@ class Supervisor:
             self._started()
             self._feed = self._feed_seeds()
         statistics = {number: each for report in reports.values() for number, each in report.statistics.items()}
-        if statistics:
-            status.recrawl_plan = self._recrawl_plan = self._recrawl.take(statistics, status.totals.requests)
+        plan = self._recrawl.take(statistics, coordinator.covered, status.totals.requests)
+        if plan is not None:
+            status.recrawl_plan = self._recrawl_plan = plan
         if not self.config.crawl.forever and not self._paused_why and coordinator.is_complete(self._outside()):
             self.ending = self.ending or ("resting" if status.totals.resting else "complete")
             return True

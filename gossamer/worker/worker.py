@@ -44,7 +44,7 @@ from gossamer.frontier.disk.store import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.retry import retry_all
-from gossamer.interfaces import SharedState
+from gossamer.interfaces import LaterOwner, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import ReleaseUrl
@@ -107,6 +107,7 @@ class Worker:
         self._said: set[str] = set()
         self._kill_point = KillPoint(welcome.kill_at)
         self._opening = asyncio.Lock()
+        self._lost: set[int] = set()  # since they were assigned last
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Worker:
@@ -206,7 +207,10 @@ class Worker:
 
     async def assign_all(self) -> None:
         """Where there are no others, every partition is ours."""
-        damaged = await self.assigned(range(self.config.crawl.partitions), self.folder.next_epoch())
+        try:
+            damaged = await self.assigned(range(self.config.crawl.partitions), self.folder.next_epoch())
+        except LaterOwner as fault:
+            raise FolderError(self.folder.behind_in_epochs(fault)) from fault
         if damaged:
             raise FolderError(damaged[min(damaged)])
 
@@ -222,8 +226,8 @@ class Worker:
                 return self._assign(number, epoch)
             case worker_messages.Revoke(partition=number):
                 return self.revoked([number])
-            case worker_messages.Owners(version=version, owners=owners, damaged=damaged):
-                self.peers.know(version, owners, damaged)
+            case worker_messages.Owners(version=version, owners=owners, damaged=damaged, epochs=epochs):
+                self.peers.know(version, owners, damaged, epochs)
             case worker_messages.Ask():
                 return self._report(message)
             case worker_messages.Allow(pages=pages):
@@ -240,11 +244,14 @@ class Worker:
 
     async def assigned(self, partitions: Collection[int], epoch: int) -> dict[int, str]:
         damaged: dict[int, str] = {}
+        self._lost.difference_update(partitions)
         for number in partitions:
             # One at a time, with a turn for the others in between: they may have to do with hosts that are ready.
             async with self._opening:
                 await asyncio.sleep(0)
                 self.look_at_folder()
+                if number in self._lost:
+                    continue
                 try:
                     partition = await Partition.open(
                         number, epoch, self._around, self._policies, self._recrawl_plan, self._ranks
@@ -254,6 +261,9 @@ class Worker:
                 except (StoreDamaged, ArchiveDamaged) as fault:
                     damaged[number] = str(fault)
                     continue
+                if number in self._lost:
+                    await partition.lose()
+                    continue
                 self.partitions[number] = partition
                 self.bookings.open(number)
                 self.crawl.look_again()
@@ -261,15 +271,19 @@ class Worker:
 
     async def revoked(self, partitions: Collection[int]) -> None:
         for number in partitions:
-            partition = self.partitions[number]
+            partition = self.partitions.get(number)
+            if partition is None:
+                continue  # lost meanwhile
             self.bookings.close(number)
             await self.crawl.give_up(partition)
-            while self.bookings.is_busy(number):
+            while self.bookings.is_busy(number) and not partition.is_lost:
                 await self.clock.sleep(BUSY_LOOK_S)
-            del self.partitions[number]  # first, so that nobody adds to what is closed
-            await partition.close()
+            if not partition.is_lost:  # meanwhile
+                del self.partitions[number]  # first, so that nobody adds to what is closed
+                await partition.close()
 
     async def lost(self, partitions: Collection[int]) -> None:
+        self._lost.update(partitions)  # also those that are just being opened
         for number in partitions:
             if (partition := self.partitions.pop(number, None)) is not None:
                 self.bookings.close(number)
@@ -445,6 +459,9 @@ async def work(sockets: Path, number: int) -> None:
                 supervisor.answer = worker.handle
                 await supervisor.tell(worker_messages.Ready())
                 await worker.run()
+    except* LaterOwner as faults:
+        fault = FolderError(worker.folder.behind_in_epochs(faults.exceptions[0]))
+        await supervisor.tell(failure_message(ExceptionGroup("", [fault])))
     except* (OSError, FolderError, StoreDamaged, ArchiveDamaged) as faults:
         await supervisor.tell(failure_message(faults))
     supervisor.when_closed.clear()

@@ -80,3 +80,34 @@ async def test_nobody_waits_for_a_turn_of_a_crawl_that_is_stopping(folder: Path)
         with pytest.raises(NoBooking):
             async with first.bookings.of(NEAR):
                 pass
+
+
+async def test_a_turn_that_an_earlier_owner_gives_is_not_taken(folder: Path) -> None:
+    """The second worker has not heard yet that the first one owns the host by now."""
+    async with peer_group(folder) as (first, second):
+        second.partitions[1].epoch = 4
+        first.peers.know(2, [0, 1, 0, 1], epochs=[5, 5, 5, 5])
+
+        async def ask() -> None:
+            async with first.bookings.of(FAR):
+                pass
+
+        asking = asyncio.ensure_future(ask())
+        await until_asked(second)
+        assert not asking.done()
+        second.bookings.close(1)
+        while second.bookings.is_busy(1):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        second.give_up(1)
+        first.own(1)
+        first.partitions[1].epoch = 5
+        first.peers.know(3, [0, 0, 0, 1], epochs=[5, 5, 5, 5])
+        await asyncio.wait_for(asking, 5)
+
+
+async def until_asked(worker: PeerWorker) -> None:
+    """It has given a turn, and got it back."""
+    while not worker.bookings.is_busy(1):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    while worker.bookings.is_busy(1):  # noqa: ASYNC110
+        await asyncio.sleep(0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import errno
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from gossamer.clock import VirtualClock
 from gossamer.cluster import links as exchange
 from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.links import LINKS_AT_ONCE
 from gossamer.cluster.partitions import partition_of
-from gossamer.interfaces import LaterOwner, LinkBatch
+from gossamer.interfaces import LinkBatch
 from gossamer.records import Link, State
 from tests.cluster.peer_group import PARTITIONS, PeerWorker, peer_group
 
@@ -100,18 +102,6 @@ async def test_what_was_applied_is_not_applied_again_by_the_next_owner(folder: P
         assert first.partitions[1].log_position == position and not first.links.has_unread
 
 
-async def test_an_owner_that_comes_back_late_is_turned_away(folder: Path) -> None:
-    async with peer_group(folder) as (first, second):
-        second.partitions[1].frontier.begin(7)
-        second.give_up(1)
-        first.own(1)
-        first.partitions[1].frontier.begin(9)
-        first.give_up(1)
-        second.own(1)
-        with pytest.raises(LaterOwner, match="epoch 9"):
-            second.partitions[1].frontier.begin(7)
-
-
 async def test_a_log_that_nobody_reads_holds_up_leasing_and_not_sending(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,3 +148,26 @@ def batches(folder: Path, partition: int) -> list[LinkBatch]:
         position = batch.position
     log.close()
     return found
+
+
+async def test_links_wait_for_room_on_the_disk_and_nothing_more_is_asked_for_meanwhile(folder: Path) -> None:
+    async with peer_group(folder) as (first, second):
+        append, tries = first.log.append, 0
+
+        async def full(links: Mapping[int, Sequence[Link]]) -> None:
+            nonlocal tries
+            tries += 1
+            if tries < 3:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            await append(links)
+
+        first.log.append = full  # type: ignore[method-assign]
+        first.links._clock = clock = VirtualClock()
+        sending = asyncio.ensure_future(first.links.send(of_partition(1)))
+        await until(lambda: tries == 1)
+        assert first.links.held_up == "No space left on device: links cannot be stored"
+        while not sending.done():
+            clock.advance(1.0)
+            await asyncio.sleep(0)
+        await until(lambda: has(second, of_partition(1)))
+        assert first.links.held_up == ""

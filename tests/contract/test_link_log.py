@@ -139,6 +139,23 @@ async def test_a_piece_of_a_frame_is_skipped(folder: Path, *, more: bool) -> Non
     log.close()
 
 
+async def test_a_file_that_a_power_cut_left_short_holds_nobody_up(folder: Path) -> None:
+    """Another process had begun the next file before all of this one was on the disk."""
+    log = FileLinkLog(folder, file_bytes=500)
+    for start in range(0, 30, 3):
+        await log.append({0: some(start)})
+    first, *others = sorted((folder / "000").glob("*.links"))
+    assert others
+    first.write_bytes(first.read_bytes()[:300])
+    again = FileLinkLog(folder, file_bytes=500)
+    await again.open(0, 0)
+    urls, position = read_all(again, 0)
+    assert position == again.end(0) == log.end(0)
+    assert set(urls) < {link.url for link in some(0, 30)} and urls[-1] == "http://a.test/29"
+    log.close()
+    again.close()
+
+
 async def test_a_flipped_bit_costs_one_frame(folder: Path) -> None:
     log = FileLinkLog(folder)
     for start in range(0, 30, 3):

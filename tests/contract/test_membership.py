@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gossamer.clock import RealClock
@@ -16,7 +18,9 @@ from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.shared import LocalShared
 from gossamer.config import load
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.tables import TABLES
 from gossamer.interfaces import LaterOwner
 from gossamer.messages import worker_messages
 from gossamer.process.fingerprints import duplicates
@@ -25,6 +29,7 @@ from gossamer.records import Seed
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import Server, serve
 from gossamer.synthetic_web.web import Web
+from gossamer.worker.partition import Snapshot
 from gossamer.worker.worker import Worker
 from tests.crawl.command import QUICK
 
@@ -132,13 +137,73 @@ async def test_what_is_lost_is_not_asked_for_any_more_and_its_next_owner_finishe
     assert len(again) <= open_  # what was being asked for or not committed
 
 
-async def test_an_owner_of_an_earlier_epoch_is_turned_away(stage: Stage) -> None:
+async def test_an_owner_of_an_earlier_epoch_is_turned_away_and_has_touched_nothing(stage: Stage) -> None:
     async with stage.worker(0) as first, stage.worker(1) as second:
         await first.assigned([0], 5)
         await first.revoked([0])
-        with pytest.raises(LaterOwner):
-            await second.assigned([0], 4)
+        before = rows_of(stage.folder.partition(0))
+        for epoch in (4, 5):
+            with pytest.raises(LaterOwner):
+                await second.assigned([0], epoch)
+        assert rows_of(stage.folder.partition(0)) == before
         assert await second.assigned([0], 6) == {}
+
+
+async def test_partitions_that_are_lost_while_they_are_given_up_are_gone_once(stage: Stage) -> None:
+    async with stage.worker(0) as first:
+        await first.assigned(range(PARTITIONS), 1)
+        add_seeds(first, stage)
+        await until(lambda: stage.requests > 20)
+        first.crawl.pages_left = 1000 - first.pages - first.crawl.in_flight
+        giving_up = asyncio.ensure_future(first.revoked(range(PARTITIONS)))
+        await asyncio.sleep(0)
+        pages = first.pages
+        await first.lost(range(PARTITIONS))
+        await asyncio.wait_for(giving_up, 20)
+        assert not first.partitions and first.crawl.in_flight == 0
+        await asyncio.wait_for(first.crawl.commit(), 20)  # whatever was on its way is dropped
+        assert first.crawl.pages_left == 1000 - pages
+
+
+async def test_a_partition_that_is_lost_while_it_is_opened_is_not_ours(stage: Stage) -> None:
+    async with stage.worker(0) as first, stage.worker(1) as second:
+        opening = asyncio.ensure_future(first.assigned(range(PARTITIONS), 1))
+        await asyncio.sleep(0)
+        await first.lost([0, 3])
+        assert await opening == {}
+        assert sorted(first.partitions) == [1, 2]
+        assert await second.assigned([0, 3], 2) == {}
+
+
+async def test_a_snapshot_is_the_state_of_one_moment_and_can_be_owned(stage: Stage, folder: Path) -> None:
+    number = partition_of(stage.server.url(0), PARTITIONS)
+    async with stage.worker(0) as first:
+        await first.assigned([number], 1)
+        add_seeds(first, stage)
+        partition = first.partitions[number]
+        await until(lambda: partition.pages > 5)
+        snapshot = await partition.snapshot(folder / "snapshots")
+        pages = partition.pages
+        await until(lambda: partition.pages > pages + 5)
+        await first.revoked([number])
+    copy = folder / "snapshots" / snapshot.name
+    assert msgspec.json.decode((copy / "snapshot.json").read_bytes(), type=Snapshot) == snapshot
+    assert snapshot.name == f"{number:03d}e1-00001"
+    with closing(RocksStore(copy, TABLES, read_only=True)) as store:
+        meta = PartitionReader(store).meta()
+    assert (meta.epoch, meta.log_position, meta.archive_end) == (1, snapshot.log_position, snapshot.archive_end)
+    assert meta.totals.pages == pages
+    shutil.rmtree(stage.folder.partition(number))
+    shutil.copytree(copy, stage.folder.partition(number))
+    async with stage.worker(1) as second:
+        await second.assigned([number], 2)
+        await until(lambda: is_over(second))
+        assert second.pages > pages
+
+
+def rows_of(folder: Path) -> list[tuple[str, bytes, bytes]]:
+    with closing(RocksStore(folder, TABLES, read_only=True)) as store:
+        return [(table, *row) for table in TABLES for row in store.scan(table)]
 
 
 def pages_of(stage: Stage) -> Counter[tuple[str, str]]:

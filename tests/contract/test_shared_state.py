@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gossamer.clock import VirtualClock
@@ -168,3 +169,16 @@ async def test_a_claim_belongs_to_whoever_repeats_the_page(folder: Path, clock: 
         assert await judge(shared.first, claim(B)) == [None]
         await shared.second.settle([claim(A)])
         assert await judge(shared.first, claim(B)) == ["same"]
+
+
+async def test_what_an_earlier_owner_claims_or_settles_changes_nothing(shared: Shared) -> None:
+    late, now = (msgspec.structs.replace(claim(url), partition=3, epoch=epoch) for url, epoch in ((A, 5), (B, 6)))
+    await shared.first.begin(3, 5)
+    assert await shared.first.judge([late]) == [ORIGINAL]
+    shared.local.release(1)  # it died, as far as anybody knows
+    shared.local.release(0)
+    await shared.second.begin(3, 6)
+    assert await shared.first.judge([late, now]) == [None, ORIGINAL]
+    await shared.first.settle([late])
+    await shared.second.settle([now])
+    assert await shared.second.judge([claim("http://c.test/")]) == [Verdict("same", of=B, at=1000.0)]

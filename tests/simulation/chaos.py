@@ -207,4 +207,6 @@ class ChaosCrawl:
         if self._clock.now() >= self._steered_at + DAY_S / 4:  # oftener is right too, and each is kept on disk
             self._steered_at = self._clock.now()
             requests = sum(partition.totals.requests for partition in self._worker.partitions.values())
-            self._worker.apply_plan(self._recrawl.take(self._worker.statistics(), requests))
+            plan = self._recrawl.take(self._worker.statistics(), self._worker.partitions, requests)
+            if plan is not None:
+                self._worker.apply_plan(plan)
