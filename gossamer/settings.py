@@ -133,14 +133,16 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     ascend: Annotated[bool, about("of /a/b/c.html also ask for /a/b/, /a/ and /")] = False
     parameters_dropped: Annotated[tuple[str, ...], about("further query parameters that mean nothing; utm_*")] = ()
     parameters_kept: Annotated[tuple[str, ...], about("of those usually dropped: they mean something here")] = ()
-    max_pages: Annotated[Count | None, about("the crawl ends after so many pages")] = None
+    max_pages: Annotated[Count | None, about("stop after this many pages")] = None
     max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
-    max_time_s: Annotated[CrawlTime | None, about("the crawl ends after so long")] = None
+    max_time_s: Annotated[CrawlTime | None, about("stop after this time")] = None
     forever: Annotated[bool, about("go on visiting pages again when nothing new is left")] = False
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
-    commit_s: Annotated[Seconds, about("pages are gathered so long, then stored", ge=0.01, le=10)] = 0.2
+    commit_s: Annotated[
+        Seconds, about("how long finished pages are collected before they are stored together", ge=0.01, le=10)
+    ] = 0.2
     workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
     disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
 
@@ -166,7 +168,7 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     connect_timeout_s: Annotated[TimeLimit, about("longest time until the connection stands")] = 10.0
     first_byte_timeout_s: Annotated[TimeLimit, about("longest time from request to answer")] = 30.0
     timeout_s: Annotated[TimeLimit, about("longest time until the answer is complete")] = 60.0
-    slow_bytes_per_s: Annotated[int, about("slowest transfer that is borne ...", ge=0, le=GIB)] = 100
+    slow_bytes_per_s: Annotated[int, about("abort a transfer that is slower than this ...", ge=0, le=GIB)] = 100
     slow_s: Annotated[Seconds, about("... for longer than this", ge=1, le=DAY_S)] = 20.0
     body_bytes_max: Annotated[Bytes, about("a larger body, packed or unpacked, is cut", ge=1, le=GIB)] = 10 * MIB
     header_bytes_max: Annotated[Bytes, about("all headers of an answer", ge=KIB, le=16 * MIB)] = 256 * KIB
@@ -192,8 +194,12 @@ class FrontierSettings(Struct, frozen=True, kw_only=True):
     rests_s: Annotated[tuple[Rest, ...], about("rests during an outage, one by one; the last repeats")] = RESTS_S
     host_pages_max: Annotated[Count | None, about("pages a host may have in all")] = None
     site_pages_max: Annotated[Count | None, about("pages a site may have in all")] = None
-    host_queue_max: Annotated[int, about("URLs queued a host; the least are dropped", ge=1, le=10**12)] = 10_000_000
-    queue_max: Annotated[int, about("URLs queued in the whole crawl; the least are dropped", ge=1, le=10**15)] = 10**9
+    host_queue_max: Annotated[
+        int, about("URLs queued for a host; the lowest priorities are dropped", ge=1, le=10**12)
+    ] = 10_000_000
+    queue_max: Annotated[
+        int, about("URLs queued in the whole crawl; the lowest priorities are dropped", ge=1, le=10**15)
+    ] = 10**9
     authority_start: Annotated[float, about("authority of a host that nobody has linked to", ge=0, le=1)] = 0.5
     seen_urls: Annotated[int, about("URLs that the first filter is made for; it grows", ge=1000, le=10**10)] = (
         1_000_000
@@ -229,7 +235,7 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
     near_bits: Annotated[
         int, about("SimHashes that differ in no more are compared; 0: only same bytes", ge=0, le=4)
     ] = 3
-    near_words_min: Annotated[int, about("in a shorter text every other word is a change", ge=1, le=10**6)] = 40
+    near_words_min: Annotated[int, about("in texts with fewer words any other word counts as a change", ge=1, le=10**6)] = 40
 
 
 class TrapsSettings(Struct, frozen=True, kw_only=True):
@@ -240,15 +246,19 @@ class TrapsSettings(Struct, frozen=True, kw_only=True):
     parameters_max: Annotated[int, about("most parameters in a query", ge=0, le=1000)] = 8
     repeats_max: Annotated[int, about("most times that one part is in a path", ge=1, le=1000)] = 2
     pattern_pages: Annotated[int, about("pages of one pattern of URLs that are free", ge=1, le=10**9)] = 10
-    pattern_gain: Annotated[int, about("further ones for each that is not like the others", ge=0, le=10**6)] = 10
-    host_pages: Annotated[int, about("pages of a host that lead on, for each link to it", ge=1, le=10**9)] = 1000
+    pattern_gain: Annotated[int, about("extra pages for each page that differs from the others", ge=0, le=10**6)] = 10
+    host_pages: Annotated[
+        int, about("pages with new links that a host may have for each link from elsewhere", ge=1, le=10**9)
+    ] = 1000
 
 
 class ScheduleSettings(Struct, frozen=True, kw_only=True):
     """When pages are visited again, and what that may cost; docs/freshness.md tells how it is decided."""
 
-    capacity_share: Annotated[float, about("visits again, of all that the crawl can fetch", ge=0.001, le=1)] = 0.5
-    visits_a_day: Annotated[Count | None, about("so many instead of a share")] = None
+    capacity_share: Annotated[
+        float, about("share of what the crawl can fetch that revisits may take", ge=0.001, le=1)
+    ] = 0.5
+    visits_a_day: Annotated[Count | None, about("revisits a day; replaces capacity_share")] = None
     revisit_share: Annotated[float, about("of fetches, while there are new pages to fetch", ge=0, le=0.99)] = 0.3
     shortest_s: Annotated[Seconds, about("no page is visited again sooner", ge=0.1, le=365 * DAY_S)] = HOUR_S
     longest_s: Annotated[Seconds, about("every page is visited again by then", ge=1, le=3650 * DAY_S)] = 90 * DAY_S
@@ -339,8 +349,8 @@ class Retired(NamedTuple):
     stops: bool = False  # a crawl that was made with another value cannot go on
 
 
-_WEIGHT = "it is part of every priority that is stored, and ranks of two kinds do not compare"
-_CONTEXT = "what a link is worth is stored with its URL, and worths of two kinds do not compare"
+_WEIGHT = "it is part of every priority that is stored, and priorities of two kinds could not be compared"
+_CONTEXT = "what a link is worth is stored with its URL, and values of two kinds could not be compared"
 RETIRED = {
     "frontier.seen": Retired("exact", "every URL is looked up, because a filter alone loses URLs"),
     "frontier.authority_weight": Retired(0.4, _WEIGHT),

@@ -35,7 +35,7 @@ EXPLAINED = {
     Reason.TRAP_PATTERN: "a trap: pages with addresses of this pattern turned out alike (traps.pattern_pages)",
     Reason.TRAP_HOST: "a trap: its host has many pages, and other sites do not link to it (traps.host_pages)",
     Reason.TOO_MANY_REDIRECTS: "more than five redirects in a row",
-    Reason.QUEUE_FULL: "more is queued for its host or for the crawl than may be, and this was the least of it",
+    Reason.QUEUE_FULL: "the queue of its host or of the crawl is full, and this URL had the lowest priority",
     Reason.BLOCKED: "its host or site is blocked by a policy",
     Reason.HOST_BUDGET: "its host has used up its budget of pages",
     Reason.SITE_BUDGET: "its site has used up its budget of pages",

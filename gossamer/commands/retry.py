@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gossamer import config
 from gossamer.clock import RealClock
+from gossamer.commands.verb import say
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.retry import CAN_PASS
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.reason is not None and arguments.reason not in CAN_PASS:
         raise UsageError(f"--reason {arguments.reason}: one of {', '.join(sorted(CAN_PASS))}")
     reason = Reason(arguments.reason) if arguments.reason is not None else None
-    count = operator_changes.retry_anywhere(folder, tree, RealClock(), _host(arguments.host), reason)
+    count = operator_changes.retry_anywhere(folder, tree, RealClock(), _host(arguments.host), reason, say)
     going_on = "" if folder.is_locked else f"; `{COMMAND} crawl --dir {folder.path}` crawls them"
     print(f"{counted(count, 'URL')} queued again{going_on}")
 

@@ -12,16 +12,18 @@ from gossamer import config
 from gossamer.archive.compaction import Compaction, Moves, Summary
 from gossamer.archive.listing import microseconds
 from gossamer.archive.opening import open_storage
+from gossamer.archive.segments import check_new
 from gossamer.clock import RealClock
 from gossamer.export import positions
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES, encode, url_key
 from gossamer.interfaces import BATCH_MAX, Store
 from gossamer.process.fingerprints import duplicates
 from gossamer.records import Place, Url
 from gossamer.runtime.kill_point import KillPoint
+from gossamer.settings import Tree
 from gossamer.url.canonical import choose_for
 
 CLAIMS = ("exact", "owners")  # tables of fingerprints whose values are (URL, when it was fetched)
@@ -33,7 +35,7 @@ def compacted(folder: CrawlFolder, *, dry: bool) -> Summary:
     with (
         folder.locked(),
         positions.locked(folder.path),
-        closing(ArchiveRecords(folder, tree.crawl.partitions)) as records,
+        closing(ArchiveRecords(folder, tree)) as records,
     ):
         exported = [export.positions for export in positions.read(folder.path).values()]
         storage = open_storage(tree.archive, folder.archive)
@@ -45,9 +47,10 @@ def compacted(folder: CrawlFolder, *, dry: bool) -> Summary:
 class ArchiveRecords:
     """Implements `compaction.ArchiveRecords`."""
 
-    def __init__(self, folder: CrawlFolder, partitions: int) -> None:
-        self.partitions = partitions
+    def __init__(self, folder: CrawlFolder, tree: Tree) -> None:
+        self.partitions = tree.crawl.partitions
         self._folder = folder
+        self._storage = open_storage(tree.archive, folder.archive)
         self._stores: dict[int, RocksStore] = {}
 
     def close(self) -> None:
@@ -92,5 +95,8 @@ class ArchiveRecords:
 
     def _store(self, partition: int) -> Store:
         if partition not in self._stores:
-            self._stores[partition] = RocksStore(self._folder.partition(partition), TABLES)
+            path = self._folder.partition(partition)
+            if not is_store(path):
+                check_new(path, self._storage, partition)
+            self._stores[partition] = RocksStore(path, TABLES)
         return self._stores[partition]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from gossamer.archive.opening import open_storage
+from gossamer.archive.segments import check_new
+from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.folder import CrawlFolder
-from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.store import RocksStore, StoreDamaged, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.retry import retry_all
@@ -104,18 +108,15 @@ def release_url_anywhere(folder: CrawlFolder, tree: Tree, clock: Clock, url: Url
 
 def release_url(folder: CrawlFolder, tree: Tree, clock: Clock, url: Url, *, drop: bool) -> bool:
     """The same for a crawl that is stopped and locked, because its owner is the one to write."""
-    store = RocksStore(folder.partition(partition_of(url, tree.crawl.partitions)), TABLES)
-    try:
-        frontier = Frontier.open(store, store.folder, clock, _nobody, tree.frontier, tree.politeness)
-        done = frontier.release_url(url, drop=drop)
-        frontier.close()
-    finally:
-        store.close()
-    return done
+    with _opened(folder, tree, clock, partition_of(url, tree.crawl.partitions)) as frontier:
+        return frontier is not None and frontier.release_url(url, drop=drop)
 
 
-def retry_anywhere(folder: CrawlFolder, tree: Tree, clock: Clock, host: str | None, reason: Reason | None) -> int:
-    """Bring back what failed, rests or was refused, whether the crawl runs or not; how many URLs."""
+def retry_anywhere(
+    folder: CrawlFolder, tree: Tree, clock: Clock, host: str | None, reason: Reason | None, say: Callable[[str], None]
+) -> int:
+    """Bring back what failed, rests or was refused, whether the crawl runs or not; how many URLs. `say`: what is
+    wrong with a partition that is passed over."""
     retried = ask(folder, Retry(host, reason), Retried, RETRY_S)
     if retried is not None:
         return retried.urls
@@ -124,14 +125,27 @@ def retry_anywhere(folder: CrawlFolder, tree: Tree, clock: Clock, host: str | No
     count = 0
     with folder.locked():
         for number in numbers:
-            store = RocksStore(folder.partition(number), TABLES)
             try:
-                frontier = Frontier.open(store, store.folder, clock, _nobody, tree.frontier, tree.politeness)
-                count += asyncio.run(retry_all(partial(_given, frontier), host, reason)) or 0
-                frontier.close()
-            finally:
-                store.close()
+                with _opened(folder, tree, clock, number) as frontier:
+                    if frontier is not None:
+                        count += asyncio.run(retry_all(partial(_given, frontier), host, reason)) or 0
+            except (StoreDamaged, ArchiveDamaged) as fault:
+                say(str(fault))
     return count
+
+
+@contextmanager
+def _opened(folder: CrawlFolder, tree: Tree, clock: Clock, number: int) -> Iterator[Frontier | None]:
+    """The frontier of a partition; None: it never had anything. One that was lost is named, and not begun anew."""
+    path = folder.partition(number)
+    if not is_store(path):
+        check_new(path, open_storage(tree.archive, folder.archive), number)
+        yield None
+        return
+    with closing(RocksStore(path, TABLES)) as store:
+        frontier = Frontier.open(store, path, clock, _nobody, tree.frontier, tree.politeness)
+        yield frontier
+        frontier.close()
 
 
 def _given(frontier: Frontier) -> Frontier:

@@ -312,7 +312,7 @@ class Worker:
         if ahead_s := self.clock.step():
             for partition in self.partitions.values():
                 partition.frontier.put_off(ahead_s)
-            self.complain(f"the clock was set forward by {ahead_s:,.0f} s: no host is asked the sooner for it")
+            self.complain(f"the clock was set forward by {ahead_s:,.0f} s: hosts keep their delays")
         self.look_at_folder()
         if ask.is_ending:
             crawl.hurry()

@@ -55,6 +55,11 @@ async def test_a_damaged_and_a_lost_partition_are_named_left_out_and_made_anew(f
         archives = {path: path.read_bytes() for n in (damaged, lost) for path in crawl.glob(f"archive/{n:03d}-*")}
         assert len(archives) >= 2
 
+        for verb, code in (("retry", 0), ("compact", 1)):
+            ran = await gossamer(verb, crawl)
+            assert ran.code == code and "is damaged" in ran.err and "Traceback" not in ran.err, ran.err
+        assert not (crawl / "partitions" / f"{lost:03d}").exists()
+
         before = asked(server)
         ran = await gossamer(*crawl_of(server, crawl, "--max-pages", "none"))
         assert ran.code == 1 and "Traceback" not in ran.err, ran.err
