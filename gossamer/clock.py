@@ -9,6 +9,9 @@ sleeps, and does not follow the wall clock by itself: an hour that never passed 
 When the wall clock was set forward, `step` follows it, and whoever calls it moves the moments along that were noted
 before (`Frontier.put_off`). It never steps back while a process lives; the next one moves back what was noted in the
 future (frontier/clock_jumps.py).
+
+`awake()` counts the seconds in which this process could work: it stands still while the machine sleeps, as the timers
+of the event loop and of libcurl do. Whatever ends when such a timer ends is measured by it.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ class Clock(Protocol):
     random: random.Random
 
     def now(self) -> float: ...
+    def awake(self) -> float: ...
     def step(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
@@ -59,6 +63,9 @@ class RealClock:
 
     def now(self) -> float:
         return self._epoch + self._passed()
+
+    def awake(self) -> float:
+        return time.monotonic()
 
     def step(self) -> float:
         """Follow the wall clock if it was set forward; by how many seconds that never passed."""
@@ -105,6 +112,7 @@ class VirtualClock:
         self.random = random.Random(seed)
         self.seed = seed
         self._now = start
+        self._jumped_s = 0.0
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
 
@@ -113,6 +121,9 @@ class VirtualClock:
 
     def now(self) -> float:
         return self._now
+
+    def awake(self) -> float:
+        return self._now - self._jumped_s
 
     def step(self) -> float:
         return 0.0
@@ -142,6 +153,11 @@ class VirtualClock:
             wake = heapq.heappop(self._sleepers)[2]
             if not wake.done():
                 wake.set_result(None)
+
+    def jump(self, seconds: float) -> None:
+        """The machine slept, or its clock was set forward: nobody could do anything meanwhile."""
+        self._jumped_s += seconds
+        self.advance(seconds)
 
     @property
     def next_wake_at(self) -> float | None:

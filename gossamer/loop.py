@@ -310,7 +310,8 @@ class Crawl:
             self._outcomes.append((partition, outcome))
 
     async def _fetch(self, lease: Lease) -> Result:
-        # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else.
+        # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else. Both go by
+        # the time in which this process is awake (Clock.awake).
         try:
             async with asyncio.timeout(lease.expires_at - self.clock.now()):
                 return await self.fetcher.fetch(lease)

@@ -16,7 +16,6 @@ import msgspec
 from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.tables import HOST_KEY_BYTES, Meta, decode_host, due_key, encode, moment_of
 from gossamer.frontier.front import Front
-from gossamer.frontier.leases import Leases
 from gossamer.interfaces import BATCH_MAX, Store
 
 AHEAD_S = 60.0  # less is what clocks differ by, and what a batch may be late
@@ -58,9 +57,8 @@ def move_back(store: Store, reader: PartitionReader, meta: Meta, now: float, del
     return ahead_s
 
 
-def put_off(store: Store, front: Front, leases: Leases, by_s: float, now: float) -> None:
+def put_off(store: Store, front: Front, by_s: float, now: float) -> None:
     """The clock was set forward to `now`: whoever waits or rests does so for as long as it was meant to."""
-    leases.put_off(by_s)
     batch = store.batch()
     for due, value in store.scan("due", due_key(now - by_s, b"")):
         if len(due[8:]) > HOST_KEY_BYTES or (host := front.host(due[8:])) is None:

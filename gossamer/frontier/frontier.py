@@ -180,7 +180,9 @@ class Frontier:
             return parts.bookings.next_at()
         if not parts.trusted.is_done:
             return parts.clock.now()
-        moments = (parts.front.turns.next_at(), parts.due.next_at, parts.revisits.next_at, parts.leases.next_expiry())
+        runs_out_in_s = parts.leases.runs_out_in_s(parts.clock.awake())
+        expiry = None if runs_out_in_s is None else parts.clock.now() + runs_out_in_s
+        moments = (parts.front.turns.next_at(), parts.due.next_at, parts.revisits.next_at, expiry)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def state(self, url: Url) -> UrlRecord | None:
@@ -206,7 +208,7 @@ class Frontier:
     def put_off(self, by_s: float) -> None:
         """The clock was set forward, by seconds that never passed: no host is asked the sooner for it."""
         parts = self._parts
-        put_off(parts.store, parts.front, parts.leases, by_s, parts.clock.now())
+        put_off(parts.store, parts.front, by_s, parts.clock.now())
 
     def save_plans(self) -> None:
         """What the planner decided with other partitions is durable before they hear of it."""
@@ -230,7 +232,7 @@ class Frontier:
         change = parts.change()
         parts.seen.remake_some()
         parts.trusted.bring_back(change)
-        expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now)
+        expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now, parts.clock.awake())
         parts.due.wake(change)
         parts.revisits.wake(change)
         parts.choice.fill_slots(change)
@@ -246,7 +248,7 @@ class Frontier:
             self.ready()
         change = self._parts.change()
         picked = self._parts.choice.pick(change, most)
-        leases = self._parts.leases.hand_out(change.batch, picked, change.now)
+        leases = self._parts.leases.hand_out(change.batch, picked, change.now, self._parts.clock.awake())
         change.write(sync=False)
         return leases
 

@@ -6,7 +6,9 @@ another process and back. A report about a lease that is not out is ignored, wit
 
 URLs handed out together share one note, which goes when the last of them has ended: a note for each would be two of
 the five entries that a page costs, and a tenth of the time. Expiry rather than heartbeats: leases run out in the
-order they were given, so the oldest is looked at, and a holder that died needs no farewell.
+order they were given, so the oldest is looked at, and a holder that died needs no farewell. They run out by the time
+in which this process was awake (clock.py): so do the timers by which their holders stop, and a machine that slept for
+an hour wakes up with its requests still open.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ class Leases:
         self._lease_s = lease_s
         self._credit = credit
         self._held: dict[bytes, Held] = {}
-        self._running: dict[bytes, float] = {}  # until when; in the order in which they run out
+        self._running: dict[bytes, float] = {}  # until when, awake; in the order in which they run out
         self._open: dict[int, int] = {}  # how many of each note have not ended
         self._put_back: set[bytes] = set()  # ids whose URL is queued again, and whose outcome is still to come
 
@@ -85,7 +87,7 @@ class Leases:
     def __contains__(self, key: bytes) -> bool:
         return key in self._held
 
-    def hand_out(self, batch: Batch, picked: list[tuple[Back, Entry]], now: float) -> list[Lease]:
+    def hand_out(self, batch: Batch, picked: list[tuple[Back, Entry]], now: float, awake: float) -> list[Lease]:
         """Leases for hosts whose turn it is, and what each turn is spent on."""
         if not picked:
             return []
@@ -96,7 +98,7 @@ class Leases:
         together = [self._held_by(back, entry, found, turn, note, expires_at) for back, entry in picked]
         for held in together:
             self._held[held.key] = held
-            self._running[held.key] = expires_at
+            self._running[held.key] = awake + self._lease_s
         self._open[turn] = len(together)
         entries = [(held.entry[0], held.key) for held in together]
         batch.put("leases", note, encode(LeaseNote(entries, expires_at)))
@@ -149,20 +151,18 @@ class Leases:
             batch.delete("leases", lease_key(held.turn))
         return held
 
-    def expired(self, now: float) -> Iterator[bytes]:
+    def expired(self, awake: float) -> Iterator[bytes]:
         """Keys whose lease has run out; the caller ends each before it asks for the next."""
         while self._running:
             key, until = next(iter(self._running.items()))
-            if until > now:
+            if until > awake:
                 return
             yield key
 
-    def next_expiry(self) -> float | None:
-        return next(iter(self._running.values()), None)
-
-    def put_off(self, by_s: float) -> None:
-        """The clock was set forward by as much: who holds them knows nothing of it."""
-        self._running = {key: until + by_s for key, until in self._running.items()}
+    def runs_out_in_s(self, awake: float) -> float | None:
+        """How long the oldest still runs; None: nothing is out."""
+        until = next(iter(self._running.values()), None)
+        return None if until is None else until - awake
 
     def renew(self, key: bytes, known: UrlRecord, value: bytes | None = None) -> None:
         """What is known of a URL changed while it is in flight; `value`: what its queue entry holds now."""
@@ -173,10 +173,10 @@ class Leases:
                 held.entry = (held.entry[0], value)
 
 
-def expire(leases: Leases, store: Store, front: Front, delay_s: float, now: float) -> None:
+def expire(leases: Leases, store: Store, front: Front, delay_s: float, now: float, awake: float) -> None:
     """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
     batch = store.batch()
-    for key in leases.expired(now):
+    for key in leases.expired(awake):
         held = leases.end(batch, key)
         back = held.back
         back.put_back(held.entry)

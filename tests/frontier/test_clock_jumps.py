@@ -24,7 +24,7 @@ DELAY_S = PolitenessSettings().delay_s
 
 
 def set_forward(frontier: Frontier, clock: VirtualClock, seconds: float) -> None:
-    clock.advance(seconds)
+    clock.jump(seconds)
     frontier.put_off(seconds)
 
 
@@ -44,6 +44,20 @@ def test_a_clock_set_forward_lets_no_host_be_asked_sooner(
     assert [lease.url for lease in frontier.lease(9)] == ["http://a.test/2"]
     finish(frontier, first["b.test"], fetched(clock))
     assert frontier.in_flight == 2  # the one that was answered is not finished yet
+
+
+def test_while_the_machine_sleeps_no_lease_runs_out(frontier: Frontier, clock: VirtualClock) -> None:
+    """Nor does the timer of whoever holds it."""
+    frontier.add([link("http://a.test/1"), link("http://a.test/2")])
+    lease = one_lease(frontier)
+    clock.advance(500.0)
+    clock.jump(DAY_S)
+    assert frontier.lease(9) == [] and frontier.in_flight == 1
+    assert frontier.next_at() == pytest.approx(clock.now() + 100.0)
+    clock.advance(101.0)
+    frontier.lease(9)
+    assert frontier.in_flight == 0, "its holder is gone"
+    assert frontier.answered(lease, fetched(clock)) == "expired"
 
 
 def test_an_answer_that_ended_before_the_clock_was_set_counts_from_now(
