@@ -399,6 +399,7 @@ class Host(msgspec.Struct, array_like=True, gc=False):
     rest_cause: str = ""  # the failure behind that, while there are some
     crawled_at: float = 0.0  # its last page
     kills: int = 0  # workers that ended while they read one of its pages
+    well_at: float = 0.0  # the end of its last answer that was no failure
 
     @property
     def is_resting(self) -> bool:
@@ -493,6 +494,7 @@ class UrlRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     history: History | None = None  # of its visits; None: it was not there yet
     earned: int = 0  # credit that it has given away so far
     score: int | None = None  # its priority when it was last asked for, in thousandths
+    failing_since: float | None = None  # the first of the failures that `attempts` counts; None: it did not fail
 
     @property
     def is_copy(self) -> bool:

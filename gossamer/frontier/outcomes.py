@@ -135,7 +135,7 @@ class Outcomes:
         key, attempt, limits = held.key, outcome.lease.attempt, self._limits
         self._leases.end(change.batch, key)
         held.back.out -= 1
-        step = next_step(host, attempt, outcome, limits.retries_s, limits.rests_s, change.now)
+        step = next_step(host, held.known, attempt, outcome, limits.retries_s, limits.rests_s, change.now)
         score = self._front.score(held.entry[0], host, change.now)
         known = after(held.known, attempt, step, outcome, place, score)
         change.dequeue(held.entry[0], host, held.known)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from gossamer.clock import VirtualClock
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.rules.politeness import next_delay
@@ -105,18 +107,68 @@ def test_while_a_host_rests_its_urls_are_counted_and_nothing_else_is_left(
     assert host.waits_for is Reason.HOST_DOWN
 
 
-def test_a_page_that_fails_alone_is_given_up_and_its_host_is_not(frontier: Frontier, clock: VirtualClock) -> None:
-    frontier.add([link(URLS[0])])
+def fetch_one(frontier: Frontier, clock: VirtualClock, url: str) -> None:
+    frontier.add([link(url)])
     finish(frontier, one_lease(frontier), fetched(clock))
     clock.advance(1)
-    frontier.add([link(URLS[1])])
-    for _ in range(4):
-        frontier.lease(0)
-        next_turn(frontier, clock)
-        finish(frontier, one_lease(frontier), failed(clock, Reason.SERVER_ERROR, 500))
-    assert state_of(frontier, URLS[1]) is State.FAILED and frontier.totals.resting == 0
+
+
+def fail(frontier: Frontier, clock: VirtualClock, times: int) -> None:
+    """The next requests fail, whenever they come."""
+    for _ in range(times):
+        while not (leases := frontier.lease(1)):
+            next_turn(frontier, clock)
+        finish(frontier, leases[0], failed(clock, Reason.SERVER_ERROR, 502))
+
+
+def test_a_page_that_fails_while_others_of_its_host_do_not_is_given_up(
+    frontier: Frontier, clock: VirtualClock
+) -> None:
+    fetch_one(frontier, clock, URLS[0])
+    frontier.add([link(URLS[1]), link(URLS[2])])
+    fail(frontier, clock, 2)
+    clock.advance(10)
+    fetch_one(frontier, clock, URLS[3])
+    fail(frontier, clock, 6)
+    assert [state_of(frontier, url) for url in URLS[1:3]] == [State.FAILED] * 2 and frontier.totals.resting == 0
     host = frontier.host("a.test")
     assert host is not None and not host.is_resting
+
+
+def test_the_last_page_of_a_host_that_fails_alone_has_its_rests_and_is_given_up_then(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    """It may be the page or the host: nothing else is left to ask for that would tell."""
+    frontier = reopen(rests_s=(3600.0, DAY_S))
+    fetch_one(frontier, clock, URLS[0])
+    frontier.add([link(URLS[1])])
+    fail(frontier, clock, 4)
+    assert state_of(frontier, URLS[1]) is State.WAITING and frontier.totals.resting == 1 and frontier.is_empty
+    fail(frontier, clock, 2)
+    assert state_of(frontier, URLS[1]) is State.FAILED and frontier.totals.resting == 0
+    assert frontier.next_at() is None
+
+
+@pytest.mark.parametrize("reason", [Reason.SERVER_ERROR, Reason.TIMEOUT, Reason.OVERLOADED])
+@pytest.mark.parametrize("urls", [1, 2, 4])
+def test_a_small_host_that_is_away_for_days_loses_none_of_its_pages(
+    frontier: Frontier, clock: VirtualClock, urls: int, reason: Reason
+) -> None:
+    """Of which some were fetched before: so few failures in a row say little about a host."""
+    fetch_one(frontier, clock, "http://a.test/")
+    frontier.add([link(url) for url in URLS[:urls]])
+    back_at = clock.now() + 4 * DAY_S
+    while clock.now() < back_at:
+        for lease in frontier.lease(9):
+            finish(frontier, lease, failed(clock, reason, 502 if reason is Reason.SERVER_ERROR else None))
+        next_turn(frontier, clock)
+    while frontier.next_at() is not None:
+        for lease in frontier.lease(9):
+            finish(frontier, lease, fetched(clock))
+        if frontier.next_at() is not None:
+            next_turn(frontier, clock)
+    assert [state_of(frontier, url) for url in URLS[:urls]] == [State.DONE] * urls
+    assert (frontier.totals.resting, frontier.totals.failed) == (0, 0)
 
 
 def test_while_its_robots_txt_cannot_be_fetched_a_url_waits(frontier: Frontier, clock: VirtualClock) -> None:

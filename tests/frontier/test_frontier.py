@@ -130,6 +130,8 @@ def test_a_fault_that_time_may_cure_is_tried_three_times_more(frontier: Frontier
         finish(frontier, one_lease(frontier), failed(clock, Reason.SERVER_ERROR, 500))
         assert state_of(frontier, A1) == (State.WAITING, Reason.SERVER_ERROR)
         clock.advance(wait_s - 1)
+        frontier.add([link(f"http://a.test/after{wait_s}")])
+        finish(frontier, one_lease(frontier), fetched(clock))  # it is well all the time
         assert frontier.lease(1) == []
         clock.advance(1)
     finish(frontier, one_lease(frontier), failed(clock, Reason.SERVER_ERROR, 500))
@@ -144,8 +146,9 @@ def test_gone_is_final(frontier: Frontier, clock: VirtualClock) -> None:
 
 
 def test_an_overloaded_host_is_asked_ever_more_slowly_and_given_up_at_last(
-    frontier: Frontier, clock: VirtualClock
+    reopen: Callable[..., Frontier], clock: VirtualClock
 ) -> None:
+    frontier = reopen(rests_s=())
     frontier.add([link(A2)])
     finish(frontier, one_lease(frontier), fetched(clock))
     clock.advance(1)

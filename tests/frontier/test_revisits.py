@@ -158,7 +158,8 @@ def test_a_visit_that_fails_counts_its_attempts_and_leaves_the_hosts_other_pages
             frontier.answered(lease, result)
             frontier.finish([outcome(lease, result)], [None])
     attempts = [attempt for url, attempt in asked if url == bad]
-    assert attempts[:4] == [1, 2, 1, 2] and len(attempts) < 20, attempts
+    starts = [n for n, attempt in enumerate(attempts) if attempt == 1]
+    assert attempts[:2] == [1, 2] and len(starts) > 2 and len(attempts) < 30, attempts
     known, host = frontier.state(good), frontier.host("a.test")
     assert known is not None and known.state is State.DONE and known.due_at is not None
     assert sum(url == good for url, _ in asked) > 1

@@ -25,7 +25,7 @@ CONTENT, WORD = Place("000-00000.warc.gz", 100, 50), Place("000-00000.warc.gz", 
 def test_a_page_that_could_not_be_read_is_done_with_its_reason() -> None:
     exchange = Exchange(b"", b"HTTP/1.1 200 OK\r\n\r\n", 200, "", 0.0, 1.0, 0.5)
     outcome = Outcome(Lease(Link(URL), "a.test", 99.0), Fetched(exchange, b"x"), Page(URL, fault="a bug"))
-    step = next_step(Host("a.test", "a.test"), 1, outcome, (), (), 0.0)
+    step = next_step(Host("a.test", "a.test"), UrlRecord(URL, State.QUEUED), 1, outcome, (), (), 0.0)
     assert (step.state, step.reason, step.detail) == (State.DONE, Reason.UNREADABLE, "a bug")
 
 

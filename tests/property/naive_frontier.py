@@ -52,6 +52,7 @@ class NaiveUrl:
     worth: float = 0.0  # in its host's queue; of two that are worth the same, the first comes first
     turn: int = 0
     kills: int = 0
+    failing_since: float = 0.0  # the first of the tries that all failed
     lease: Lease | None = None
 
 
@@ -68,6 +69,7 @@ class NaiveHost:
     pages: int = 0
     failures: int = 0  # in a row
     failed_urls: int = 0
+    well_at: float = 0.0  # the end of its last answer that was no failure
     rests: int = 0  # in a row
     rest_until: float = 0.0
 
@@ -190,6 +192,7 @@ class NaiveFrontier:
         host.delay_s = max(usual_s, host.back_off_s, asked_s)
         host.longest_delay_s = max(host.longest_delay_s, host.delay_s)
         ended_at = answer.ended_at if answer is not None else getattr(result, "ended_at", 0.0)
+        host.well_at = host.well_at if host.failures else ended_at
         host.ready_at = ended_at + max(host.delay_s, getattr(result, "wait_s", 0.0))
 
     def release(self, name: str, now: float) -> None:
@@ -227,6 +230,8 @@ class NaiveFrontier:
                 if reason not in LATER | SLOWED:
                     entry.state = State.FAILED
                     return
+                if lease.attempt == 1:
+                    entry.failing_since = result.exchange.ended_at if result.exchange else result.ended_at
                 self.fail(entry, host, lease, reason, now)
 
     def fail(self, entry: NaiveUrl, host: NaiveHost, lease: Lease, reason: Reason, now: float) -> None:
@@ -235,8 +240,9 @@ class NaiveFrontier:
         if host.failures >= limits.host_failures_max and not host.rest_until and (is_away or host.rests):
             host.rests += 1
             host.rest_until = now + limits.rests_s[min(host.rests, len(limits.rests_s)) - 1]
-        is_outage = reason in NOBODY_THERE or is_away
         tries = lease.attempt - (OVERLOADED_TRIES - 1 if is_slowed else len(limits.retries_s))
+        may_be_away = host.well_at <= entry.failing_since and (host.failed_urls > 1 or tries <= len(limits.rests_s))
+        is_outage = reason in NOBODY_THERE or is_away or may_be_away
         if is_slowed and tries <= 0:
             self.queue(lease.url, now)
         elif reason in LATER and tries <= 0:

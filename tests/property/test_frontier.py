@@ -276,7 +276,7 @@ class FrontierMachine(RuleBasedStateMachine):
             assert host.ready_at <= real.ready_at <= max(host.ready_at, now + host.longest_delay_s)
             host.ready_at = real.ready_at
             host.failures, host.rests, host.rest_until = real.failures, real.rests, real.rest_until
-            host.failed_urls = real.failed_urls
+            host.failed_urls, host.well_at = real.failed_urls, real.well_at
             host.delay_s, host.back_off_s = max(host.delay_s, real.delay_s), max(host.back_off_s, real.back_off_s)
 
     @rule()

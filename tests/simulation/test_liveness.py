@@ -8,8 +8,7 @@ At the end, for every URL that was ever accepted:
     if it waited for another try, it had it: nothing waits any more;
     if there is a page, it is stored, it was visited since the faults were cured, and its next visit is not late.
 
-Only a page that failed by itself at every try may have been given up: while its host was well, or where so few others
-failed in a row that nobody could tell (`FAILED_URLS`).
+Only a page that failed by itself at every try, while its host was well, may have been given up.
 
 A failure prints its seed; `pytest tests/simulation -k 'seed17'` runs that world again, step for step.
 """
@@ -21,10 +20,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
-from gossamer.frontier.rules.steps import FAILED_URLS
 from gossamer.records import Link, Reason, State, UrlRecord
 from gossamer.settings import FrontierSettings, PolitenessSettings, ScheduleSettings
-from gossamer.url.site import host_of
 from tests.simulation.driver import drive
 from tests.simulation.web import DAY_S, HOUR_S, troubled
 from tests.simulation.world import World
@@ -78,7 +75,7 @@ def unfinished(known: UrlRecord, world: World) -> list[str]:
         complaints.append("still waits")
     if known.due_at is not None and known.due_at < now - LATE_S:
         complaints.append(f"its visit is {(now - known.due_at) / DAY_S:.1f} days late")
-    if web.is_page(url) and not (known.state is State.FAILED and (web.may_fail(url) or is_alone(known, world))):
+    if web.is_page(url) and not (known.state is State.FAILED and web.may_fail(url)):
         if known.state not in (State.DONE, State.QUEUED):
             complaints.append(f"there is a page, and it is {known.state} ({known.reason})")
         elif known.state is State.DONE and known.due_at is None:
@@ -86,13 +83,6 @@ def unfinished(known: UrlRecord, world: World) -> list[str]:
         if world.saved_at.get(url, 0.0) < web.cured_at:
             complaints.append("was not fetched since all faults are cured")
     return [f"{url} {complaint}: {known}" for complaint in complaints]
-
-
-def is_alone(known: UrlRecord, world: World) -> bool:
-    """Whether too few URLs of its host failed to see that the host was away."""
-    host = host_of(known.url)
-    failed = [each.url for each in world.known.values() if each.state is State.FAILED and host_of(each.url) == host]
-    return len(failed) < FAILED_URLS
 
 
 @pytest.mark.parametrize("seed", [1, 2], ids="seed{}".format)

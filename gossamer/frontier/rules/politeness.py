@@ -116,6 +116,7 @@ def start_delay(
         host.failures = failures_after(host, result)
         if host.failures == 0:
             host.failed_urls = host.rests = 0
+            host.well_at = host.well_at if isinstance(result, Postponed) else moment
         elif isinstance(result, Failed) and attempt == 1 and not is_answer(result):
             host.failed_urls += 1
         delay = next_delay(host, result, config, policy)

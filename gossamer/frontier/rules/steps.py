@@ -5,7 +5,9 @@ that will not change by itself is final at once. A host in strain (429, 503) is 
 so its URL simply takes its place at the end of the host's queue, a bounded number of times.
 
 A URL is given up when the failure is its own. It rests instead, longer each time, where the server is away: no
-connection at all, no page ever from this host, or several URLs in a row that failed at their first try (`is_away`).
+connection at all, no page ever from this host, several URLs in a row that failed at their first try (`is_away`), or
+nothing that went well since this URL failed first. That may also be because there was nothing else to ask for: where
+no other URL failed, it has as many rests as there are in `frontier.rests_s`, and is given up then.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from gossamer.frontier.rules.politeness import ended_at
 from gossamer.records import (
     Exchange,
     Failed,
@@ -62,8 +65,15 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def next_step(
-    host: Host, attempt: int, outcome: Outcome, retries_s: Sequence[float], rests_s: Sequence[float], now: float
+    host: Host,
+    known: UrlRecord,
+    attempt: int,
+    outcome: Outcome,
+    retries_s: Sequence[float],
+    rests_s: Sequence[float],
+    now: float,
 ) -> Step:
+    """`known`: the URL before this outcome."""
     match outcome.result:
         case Fetched(exchange=exchange) | Moved(exchange=exchange):
             is_read = outcome.page is None or not outcome.page.fault
@@ -86,7 +96,9 @@ def next_step(
             if reason in CURED_BY_TIME and attempt <= len(retries_s):
                 return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
             tries = attempt - len(retries_s)
-    is_outage = reason in NOBODY_THERE or (reason in PASSING and is_away(host))
+    is_patient = host.failed_urls > 1 or tries <= len(rests_s)
+    may_be_away = is_away(host) or (is_patient and not was_well_since(host, failing_since(known, attempt, outcome)))
+    is_outage = reason in NOBODY_THERE or (reason in PASSING and may_be_away)
     if not rests_s or not is_outage:
         return Step(State.FAILED, reason, detail)
     wait_s = rests_s[min(tries, len(rests_s)) - 1]
@@ -96,6 +108,17 @@ def next_step(
 def is_away(host: Host) -> bool:
     """Whether failures speak against the host. One page that fails at every try says nothing about the others."""
     return host.pages == 0 or host.failed_urls >= FAILED_URLS
+
+
+def was_well_since(host: Host, moment: float | None) -> bool:
+    return moment is not None and host.well_at > moment
+
+
+def failing_since(known: UrlRecord, attempt: int, outcome: Outcome) -> float | None:
+    """When the first of a URL's tries failed; None: the last one did not."""
+    if isinstance(outcome.result, Fetched | Moved):
+        return None
+    return ended_at(outcome.result) if attempt == 1 else known.failing_since
 
 
 def is_down(host: Host, outcome: Outcome, failures_max: int) -> bool:
@@ -143,6 +166,7 @@ def after(
         simhash=described.simhash,
         language=described.language,
         noarchive=described.noarchive,
+        failing_since=failing_since(known, attempt, outcome),
     )
 
 
