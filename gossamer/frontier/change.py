@@ -251,9 +251,9 @@ class Change:
 
     def shed(self, most: int, *, sync: bool) -> None:
         """Drop the worst URLs of the hosts at the lowest level while more is queued than the partition may hold."""
-        totals, before = self._meta.totals, None
-        while totals.queued > most and (waiting := self._store.last("front", b"", before)) is not None:
-            before, of_host = waiting
+        totals = self._meta.totals
+        hosts = self._front.worst_first() if totals.queued > most else iter(())
+        while totals.queued > most and (of_host := next(hosts, None)) is not None:
             host = self._front.host(of_host)
             assert host is not None, f"a host with work and no record: {of_host.hex()}"
             tail = Tail(self._store, of_host, ())
@@ -287,7 +287,8 @@ class Change:
 
     def rest(self, back: Back) -> None:
         """The host leaves its slot to others until its moment comes."""
-        self._front.strike(self.batch, back.host)
+        self._meta.turn += 1
+        self._front.set_aside(self.batch, back.key, back.host, self._meta.turn)
         self._leave(back)
 
     def give_way(self, back: Back) -> None:

@@ -4,7 +4,8 @@ A host with something queued stands in the `front` table at its level (priority.
 At most `active_hosts_max` hosts are active: their back queue has its head in memory, and they take turns by the
 moment at which each may be asked again (turns.py). A free slot is drawn for by level (levels.py). A host that has
 had its share while others wait goes to the end of its level; one that has to rest for long waits on disk until its
-moment.
+moment (due.py). Nobody draws for it meanwhile, so it stands aside in the table; but where the crawl holds too many
+URLs (`Change.shed`), those that stand aside are worth no more than those that wait.
 
 Each level is read from a remembered position on, and the hosts before it are active. After a restart reading starts
 again, so those that were being crawled come first.
@@ -17,7 +18,7 @@ from random import Random
 
 from gossamer.frontier.back import IN_HAND, Back
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import Entry, front_key, level_name, level_of, order_of
+from gossamer.frontier.disk.tables import ASIDE, Entry, front_key, is_aside, level_name, level_of, order_of
 from gossamer.frontier.rules.policy import Policies
 from gossamer.frontier.rules.priority import authority, level, score_at, with_start
 from gossamer.frontier.turns import Turns
@@ -78,12 +79,10 @@ class Front:
     # ---- on disk: who has work ---------------------------------------------------------------------------
 
     def enlist(self, batch: Batch, key: bytes, host: Host, best_order: int, turn: int) -> None:
-        """The host has work: list it at its level, or at a better one than it has."""
-        if host.is_resting:
-            return  # it is listed again when its rest is over
+        """The host has work: list it at its level, or at a better one than it has. One that rests stands aside."""
         if host.front_key and (best_order >= host.front_order or key in self.active):
             return
-        wanted = front_key(level(host, best_order, self.worth(host)), turn)
+        wanted = self._place(host, best_order, turn, aside=host.is_resting)
         if host.front_key:
             if wanted[:2] >= host.front_key[:2]:
                 return
@@ -91,8 +90,31 @@ class Front:
         host.front_key, host.front_order = wanted, best_order
         batch.put("front", wanted, key)
         self._count(wanted, 1)
-        if key not in self.active and not self.is_contended:
+        if key not in self.active and not self.is_contended and not host.is_resting:
             self.is_contended = self._has_newcomers = True
+
+    def set_aside(self, batch: Batch, key: bytes, host: Host, turn: int) -> None:
+        """The host has to rest, or to wait for long: it wants no slot until then."""
+        self.strike(batch, host)
+        if host.queued:
+            host.front_key = self._place(host, host.front_order, turn, aside=True)
+            batch.put("front", host.front_key, key)
+
+    def _place(self, host: Host, best_order: int, turn: int, *, aside: bool) -> bytes:
+        return front_key(level(host, best_order, self.worth(host)) + aside * ASIDE, turn)
+
+    def worst_first(self) -> Iterator[bytes]:
+        """All hosts with work, from the lowest level up."""
+        limits: list[bytes | None] = [None, level_name(ASIDE)]
+        while True:
+            last = [self._store.last("front", b"", limit) for limit in limits]
+            if last[0] is not None and not is_aside(last[0][0]):
+                last[0] = None
+            found = [(level_of(each[0]), n, each) for n, each in enumerate(last) if each is not None]
+            if not found:
+                return
+            _, which, (limits[which], key) = max(found)
+            yield key
 
     def worth(self, host: Host) -> float:
         """Its authority, in [0, 1]: what an operator says, else what links say."""
@@ -104,13 +126,15 @@ class Front:
         return round(1000 * score_at(order_of(entry), self.worth(host), now))
 
     def strike(self, batch: Batch, host: Host) -> None:
-        """The host is not waiting for a slot any more."""
+        """The host has no work any more, or gets another place."""
         if host.front_key:
             batch.delete("front", host.front_key)
             self._count(host.front_key, -1)
             host.front_key = b""
 
     def _count(self, key: bytes, change: int) -> None:
+        if is_aside(key):
+            return
         level = level_of(key)
         count = self._levels_held[level] = self._levels_held.get(level, 0) + change
         if count == 0:

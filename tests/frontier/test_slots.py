@@ -212,6 +212,53 @@ def test_a_full_crawl_keeps_the_better_urls_of_all_hosts(
     assert Counter(drain(frontier, clock)) == {"good.test": 60, "deep.test": 40}
 
 
+def states(frontier: Frontier, host: str) -> Counter[State]:
+    found = [frontier.state(f"http://{host}/{n}") for n in range(100)]
+    return Counter(known.state for known in found if known is not None)
+
+
+def test_a_full_crawl_drops_the_urls_of_a_host_that_is_away_before_those_of_one_that_answers(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    limits = {"queue_max": 100, "host_failures_max": 6}
+    frontier = reopen(**limits)
+    frontier.add([link(f"http://away.test/{n}") for n in range(100)])
+    while (host := frontier.host("away.test")) is None or not host.is_resting:
+        for lease in frontier.lease(1):
+            finish(frontier, lease, failed(clock, Reason.CONNECT))
+        clock.advance(max(0.0, (frontier.next_at() or 0.0) - clock.now()))
+    frontier = reopen(**limits)
+    frontier.add([link(f"http://good.test/{n}") for n in range(60)])
+    assert states(frontier, "good.test") == {State.QUEUED: 60}
+    assert frontier.totals.queued == 100 and frontier.totals.reasons == {"queue_full": 54}
+    assert frontier.levels == dict.fromkeys(frontier.levels, 1), "only one of them wants a slot"
+    kept = states(frontier, "away.test")[State.QUEUED]
+    host = frontier.host("away.test")
+    assert host is not None and host.queued == kept == 40 and host.resting == frontier.totals.resting == 40
+    frontier.add([link(f"http://away.test/new/{n}", depth=1) for n in range(30)])
+    assert frontier.totals.queued == 100 and host.queued == 40
+    drain(frontier, clock)
+    clock.advance(2 * 3600)
+    assert "away.test" in drain(frontier, clock), "its rest is over"
+    while frontier.next_at() is not None:
+        clock.advance(max(0.0, (frontier.next_at() or 0.0) - clock.now()))
+        drain(frontier, clock)
+    assert frontier.levels == {} and states(frontier, "away.test")[State.DONE] == 46
+
+
+def test_a_full_crawl_drops_worse_urls_before_those_of_a_host_that_has_to_wait(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    frontier = reopen(queue_max=100, active_hosts_max=1)
+    frontier.add([link(f"http://slow.test/{n}") for n in range(41)])
+    finish(frontier, one_lease(frontier), robots_read(clock, wait_s=2 * REST_S))
+    frontier.add([link(f"http://deep.test/{n}", depth=5) for n in range(60)])
+    assert one_lease(frontier).host == "deep.test", "the other one has left its slot"
+    frontier.add([link(f"http://good.test/{n}") for n in range(20)])
+    assert states(frontier, "slow.test") == {State.QUEUED: 41} and states(frontier, "good.test") == {State.QUEUED: 20}
+    assert states(frontier, "deep.test")[State.REFUSED] == 21
+
+
 def test_what_was_dropped_is_let_in_when_it_is_found_again_and_there_is_room(
     reopen: Callable[..., Frontier], clock: VirtualClock
 ) -> None:
