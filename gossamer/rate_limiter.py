@@ -31,5 +31,9 @@ class RateLimiter:
         """More was used than was said before, or less."""
         self._full_at += cost / self.rate
 
+    def put_off(self, by_s: float) -> None:
+        """The clock was set forward by as much: what was let through is within the rate no sooner for it."""
+        self._full_at += by_s
+
     def is_idle(self, now: float) -> bool:
         return self._full_at <= now

@@ -208,7 +208,9 @@ class Frontier:
     def put_off(self, by_s: float) -> None:
         """The clock was set forward, by seconds that never passed: no host is asked the sooner for it."""
         parts = self._parts
-        put_off(parts.store, parts.front, by_s, parts.clock.now())
+        now = parts.clock.now()
+        put_off(parts.store, parts.front, by_s, now)
+        parts.site_pace.put_off(by_s, now)
 
     def save_plans(self) -> None:
         """What the planner decided with other partitions is durable before they hear of it."""

@@ -41,6 +41,16 @@ class SitePace:
                 back.slot_at = 0.0
                 self._front.arm(back)
 
+    def put_off(self, by_s: float, now: float) -> None:
+        """The clock was set forward to `now`: whoever has a moment keeps as far behind the others as before."""
+        for limiter in self._limiters.values():
+            limiter.put_off(by_s)
+        for back in self._front.active.values():
+            if back.slot_at > now - by_s:
+                back.slot_at += by_s
+                if back.key in self._front.turns:
+                    self._front.arm(back)
+
     def _limiter(self, host: Host, now: float) -> RateLimiter | None:
         limiter = self._limiters.get(host.site)
         if limiter is None:

@@ -55,6 +55,21 @@ def test_forty_sub_domains_are_asked_as_one_site(frontier: Frontier, clock: Virt
     assert 195 <= asked["big.test"] <= 206, asked
 
 
+@pytest.mark.parametrize("by_s", [5.0, 3600.0])
+def test_a_clock_set_forward_lets_a_site_be_asked_no_faster(
+    frontier: Frontier, clock: VirtualClock, by_s: float
+) -> None:
+    crawl(frontier, clock, 10.0)
+    clock.jump(by_s)
+    frontier.put_off(by_s)
+    leases = frontier.lease(100)
+    assert len(leases) <= 1, "no time has passed"
+    for lease in leases:
+        finish(frontier, lease, fetched(clock))
+    asked = crawl(frontier, clock, 10.0)
+    assert 37 <= asked["big.test"] <= 41 and 9 <= asked["small.test"] <= 11, asked
+
+
 def test_what_was_not_asked_for_costs_the_site_nothing(frontier: Frontier, clock: VirtualClock) -> None:
     """Thousands of URLs that robots.txt forbids are not refused at the pace of requests."""
     turns = 0
