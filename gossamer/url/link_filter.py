@@ -107,8 +107,11 @@ class LinkFilter:
 
     def welcome(self, seeds: Iterable[Url]) -> None:
         """A person asks for more: from now on links to these hosts are in scope."""
-        self._homes.update(home_of(host_of(seed), self._scope) for seed in seeds)
-        self._of_host.cache_clear()
+        hosts = {host_of(seed) for seed in seeds}
+        new = {home_of(host, self._scope) for host in hosts if not self._has_home(host)}
+        if new:
+            self._homes |= new
+            self._of_host.cache_clear()
 
     def is_home(self, host: str) -> bool:
         """Whether a person asked for a host: a seed is on it, or the scope has room for nothing else."""

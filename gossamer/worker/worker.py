@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from itertools import islice
 from pathlib import Path
 
 from gossamer import __version__
@@ -65,6 +66,7 @@ from gossamer.worker.failure import failure_message
 from gossamer.worker.partition import Partition, Surroundings
 from gossamer.worker.progress import Recent, memory_bytes
 
+SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
 BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
 
 
@@ -358,8 +360,8 @@ class Worker:
             for partition in self.partitions.values():
                 partition.frontier.apply_policies(self._policies)
             self.crawl.look_again()
-        if self._seeds_read < self._seeds.bytes:
-            added = list(self._seeds.after(self._seeds_read))
+        if self._seeds_read < self._seeds.bytes:  # the rest at the next look, if there are many
+            added = list(islice(self._seeds.after(self._seeds_read), SEEDS_AT_ONCE))
             self._link_filter.welcome(seed.url for seed, _ in added)
             self._seeds_read = added[-1][1] if added else self._seeds_read
         if self._ranks_changed_at != (ranks_changed_at := folder.ranks_changed_at):
@@ -372,6 +374,7 @@ class Worker:
         partition = self.partitions.get(number)
         if partition is None:
             return None
+        self._link_filter.welcome(seed.url for seed in seeds)
         new = partition.apply_links(seed.link for seed in seeds)
         self.crawl.look_again()
         return new
