@@ -56,7 +56,7 @@ from gossamer.records import (
     header_in,
 )
 from gossamer.runtime.temporary import temporary_folder
-from gossamer.seeds import SeedList
+from gossamer.seeds import SeedList, Spooled
 from gossamer.settings import Tree
 from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
 from gossamer.supervisor.seeding import SeedFeed
@@ -145,9 +145,10 @@ async def crawl(
         makers(tree.fetch.schemes)
         load_own()
         folders.enter_context(_form_of_urls(tree))
-        wanted = [seed_in(text) for text in ([seeds] if isinstance(seeds, str) else seeds)]
+        texts = [seeds] if isinstance(seeds, str) else seeds
+        wanted = folders.enter_context(closing(Spooled(map(seed_in, texts))))
         folder = CrawlFolder(path)
-        if not wanted and not folder.is_crawl:
+        if wanted.first is None and not folder.is_crawl:
             raise ValueError(f"{path} is not a crawl yet: give at least one URL to start from")
         folder.create()
         with folder.locked(), configuration.tried(path) as started:
@@ -204,9 +205,8 @@ class _Running:
         async def add_seeds(partition: int, seeds: list[Seed]) -> None:
             worker.add_seeds(partition, seeds)
 
-        is_new = any(partition.totals.known == 0 for partition in worker.partitions.values())
-        seed_list = SeedList(worker.folder.path)
-        await SeedFeed(seed_list, worker.config.crawl.partitions, add_seeds, from_the_start=is_new).run()
+        totals = {number: partition.totals for number, partition in worker.partitions.items()}
+        await SeedFeed(SeedList(worker.folder.path), worker.config.crawl.partitions, add_seeds, totals).run()
 
     async def on_finished(self, outcomes: Sequence[Outcome]) -> None:
         """Called with what was just finished; the next commit waits until this returns."""

@@ -1,7 +1,7 @@
 """The list of seeds: all that a person asked for, one a line. It may be longer than memory, and is read as a stream.
 
     seeds.txt     the URL, then `priority=` and `max_depth=` where they were said. Lines are only ever added.
-    seeds.fed     how many bytes of it have reached the partitions that own them, durably
+    seeds.fed     how many bytes of it have reached the partitions that own them, durably; then those that got a seed
     seeds.index   sorted hashes, 8 bytes each, of the URLs in the list and of their homes (what the scope is about)
 
 The index answers two questions without reading the list: is this URL in it already, and is this host in scope? Files
@@ -123,12 +123,20 @@ class SeedList:
     def fed(self) -> int:
         """How far the list has reached the partitions; what cannot be read means that it begins again, harmlessly."""
         try:
-            return min(int(self._fed.read_text(encoding="ascii")), self.bytes)
-        except (FileNotFoundError, ValueError):
+            return min(int(self._fed.read_text(encoding="ascii").splitlines()[0]), self.bytes)
+        except (FileNotFoundError, ValueError, IndexError):
             return 0
 
-    def note_fed(self, position: int) -> None:
-        atomic.replace(self._fed, f"{position}\n".encode())
+    @property
+    def fed_to(self) -> set[int] | None:
+        """The partitions that got a seed of it; None: nobody knows, for a crawl of an earlier version."""
+        try:
+            return set(map(int, self._fed.read_text(encoding="ascii").splitlines()[1].split()))
+        except (FileNotFoundError, ValueError, IndexError):
+            return None
+
+    def note_fed(self, position: int, partitions: Iterable[int]) -> None:
+        atomic.replace(self._fed, f"{position}\n{' '.join(map(str, sorted(partitions)))}\n".encode())
 
     def _ends_a_line(self) -> bool:
         with self.path.open("rb") as file:

@@ -3,7 +3,8 @@
 A seed is durable in the list of seeds (seeds.py) first, and then in its queue. `SeedFeed` hands the list to the
 partitions that own the seeds, a stretch at a time, while the crawl is already running: a list of millions holds up
 nothing. How far it has come is noted when all before is durable, so that the next start goes on from there; a stretch
-that is handed over twice changes nothing. New seeds of a running crawl are put into their queues at once
+that is handed over twice changes nothing. A partition that got seeds and knows of nothing has lost its store: the
+list is read again for it, and for nobody else. New seeds of a running crawl are put into their queues at once
 (control_server.py), and the feed passes them later.
 """
 
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.rules.policy import Policies
 from gossamer.inspect.view import CrawlView
 from gossamer.messages.control_messages import Refusal, SeedsAdded
@@ -35,12 +37,18 @@ AddToQueue = Callable[[int, list[Seed]], Awaitable[object]]
 
 
 class SeedFeed:
-    def __init__(self, seeds: SeedList, partitions: int, add_to_queue: AddToQueue, *, from_the_start: bool) -> None:
-        """`from_the_start`: some partition knows of nothing, and may never have got its seeds."""
+    def __init__(
+        self, seeds: SeedList, partitions: int, add_to_queue: AddToQueue, totals: Mapping[int, Totals]
+    ) -> None:
+        """`totals`: what each partition knows."""
         self._seeds = seeds
         self._partitions = partitions
         self._add_to_queue = add_to_queue
-        self._position = 0 if from_the_start else seeds.fed
+        fed_to, empty = seeds.fed_to, {number for number, each in totals.items() if not each.knows_anything}
+        self._fed_to: set[int] = fed_to or set()
+        self._lost = empty if fed_to is None else empty & fed_to
+        self._fed_before = seeds.fed  # what lies before it is for those that are lost
+        self._position = 0 if self._lost else self._fed_before
         self.has_begun = False  # the first stretch is where it belongs
         self.is_done = False
 
@@ -48,19 +56,25 @@ class SeedFeed:
         """Until the end of the list, as it was when that was reached."""
         stretches = self._stretches()
         count = 0
+        if self._position < self._fed_before:
+            await asyncio.to_thread(self._note)  # a start that comes in between begins here, too
         try:
             while (stretch := await asyncio.to_thread(next, stretches, None)) is not None:
                 groups, position = stretch
                 await asyncio.gather(*(self._add_to_queue(partition, group) for partition, group in groups.items()))
                 self._position = position
+                self._fed_to.update(groups)
                 self.has_begun = True
                 count += 1
                 if count % NOTED_EVERY == 0:
-                    await asyncio.to_thread(self._seeds.note_fed, position)
+                    await asyncio.to_thread(self._note)
             self.is_done = True
         finally:
-            if self._position != self._seeds.fed:
-                self._seeds.note_fed(self._position)
+            if self._position != self._seeds.fed or self._fed_to != self._seeds.fed_to:
+                self._note()
+
+    def _note(self) -> None:
+        self._seeds.note_fed(self._position, self._fed_to)
 
     def _stretches(self) -> Iterator[tuple[dict[int, list[Seed]], int]]:
         """Seeds by their partition, no more than `AT_ONCE` of each, and the position behind them."""
@@ -68,6 +82,8 @@ class SeedFeed:
         count, before, end = 0, self._position, self._seeds.bytes
         for seed, position in self._seeds.after(self._position):
             number = partition_of(seed.url, self._partitions)
+            if position <= self._fed_before and number not in self._lost:
+                continue
             if count == STRETCH_MAX or len(groups[number]) == AT_ONCE:
                 yield dict(groups), before
                 groups, count = defaultdict(list), 0

@@ -315,10 +315,8 @@ class Supervisor:
         return self._control_server.changes
 
     def _feed_seeds(self) -> SeedFeed:
-        is_new = any(totals.known == 0 for totals in self.pool.totals.values())
-        feed = SeedFeed(
-            self.seeds, self.config.crawl.partitions, self._control_server.add_seeds, from_the_start=is_new
-        )
+        add_seeds, totals = self._control_server.add_seeds, self.pool.totals
+        feed = SeedFeed(self.seeds, self.config.crawl.partitions, add_seeds, totals)
         self._feeding = self._tasks.create_task(feed.run())
         return feed
 

@@ -8,9 +8,10 @@ import pytest
 
 from gossamer import config
 from gossamer.clock import RealClock
+from gossamer.cluster.partitions import partition_of
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.store import RocksStore
-from gossamer.frontier.disk.tables import TABLES
+from gossamer.frontier.disk.tables import TABLES, Totals
 from gossamer.messages.control_messages import Refusal, SeedsAdded
 from gossamer.records import Link, Reason, Seed
 from gossamer.seeds import SeedList
@@ -82,17 +83,36 @@ async def test_the_feed_goes_on_where_all_before_is_durable_and_never_holds_more
 
     dying = Queues(fails_at=5000)
     with pytest.raises(FolderError):
-        await SeedFeed(seeds, 4, dying.add_seeds, from_the_start=False).run()
+        await SeedFeed(seeds, 4, dying.add_seeds, dict.fromkeys(range(4), Totals())).run()
     assert 0 < seeds.fed < seeds.bytes
 
     living = Queues()
-    feed = SeedFeed(seeds, 4, living.add_seeds, from_the_start=False)
+    feed = SeedFeed(seeds, 4, living.add_seeds, dict.fromkeys(range(4), Totals(known=1)))
     await feed.run()
     assert feed.is_done and seeds.fed == seeds.bytes
     assert {*dying.urls, *living.urls} == set(wanted) and len(living.urls) < len(wanted)
     assert living.most <= AT_ONCE
 
-    quiet, again = Queues(), Queues()
-    await SeedFeed(seeds, 4, quiet.add_seeds, from_the_start=False).run()
-    await SeedFeed(seeds, 4, again.add_seeds, from_the_start=True).run()  # a partition was lost
-    assert quiet.urls == [] and sorted(again.urls) == sorted(wanted)
+
+async def test_the_list_is_read_again_for_a_partition_that_lost_its_store_and_for_nobody_else(folder: Path) -> None:
+    """One of them never got a seed, and one turned all of its own away: they are empty and have lost nothing."""
+    seeds = SeedList(folder)
+    hosts = [f"{number}.test" for number in range(40) if partition_of(f"http://{number}.test/", 4) != 2]
+    wanted = [f"http://{hosts[number % len(hosts)]}/{number}" for number in range(30_000)]
+    seeds.take(map(Seed, wanted), "host")
+    first = Queues()
+    await SeedFeed(seeds, 4, first.add_seeds, dict.fromkeys(range(4), Totals())).run()
+    assert sorted(first.urls) == sorted(wanted)
+
+    totals = {0: Totals(known=9), 1: Totals(turned_away={Reason.EXCLUDED: 9}), 2: Totals(), 3: Totals(known=9)}
+    quiet = Queues()
+    await SeedFeed(seeds, 4, quiet.add_seeds, totals).run()
+    assert quiet.urls == [] and seeds.fed == seeds.bytes
+
+    lost = {url for url in wanted if partition_of(url, 4) == 3}
+    dying, living = Queues(fails_at=2000), Queues()
+    with pytest.raises(FolderError):
+        await SeedFeed(seeds, 4, dying.add_seeds, totals | {3: Totals()}).run()
+    assert seeds.fed < seeds.bytes and set(dying.urls) <= lost
+    await SeedFeed(seeds, 4, living.add_seeds, totals).run()  # what it got before it died again, it knows
+    assert seeds.fed == seeds.bytes and lost <= {*dying.urls, *living.urls}

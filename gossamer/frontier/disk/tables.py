@@ -99,6 +99,11 @@ class Totals(msgspec.Struct):
     outcomes_ignored: dict[str, int] = {}  # of leases that were not out any more, by why (leases.Ignored)
 
     @property
+    def knows_anything(self) -> bool:
+        """Whether a link ever arrived here, be it that none was let in."""
+        return bool(self.known or self.turned_away)
+
+    @property
     def open(self) -> int:
         """URLs that were never fetched, and that the crawl can do something about."""
         return self.queued - self.revisits + self.waiting - self.resting
