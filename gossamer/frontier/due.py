@@ -18,13 +18,11 @@ import msgspec
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import HOST_KEY_BYTES, Meta, due_key, is_aside, moment_of, order_of
+from gossamer.frontier.disk.tables import HOST_KEY_BYTES, OUTAGE, Meta, due_key, is_aside, moment_of, order_of
 from gossamer.frontier.front import Front
 from gossamer.interfaces import BATCH_MAX, Batch, Store
 from gossamer.records import Host, State, UrlRecord
 from gossamer.url.site import host_of
-
-OUTAGE = b"outage"
 
 
 def rest_s(rests_s: Sequence[float], number: int) -> float:

@@ -185,6 +185,26 @@ class Frontier:
         moments = (parts.front.turns.next_at(), parts.due.next_at, parts.revisits.next_at, expiry)
         return min((moment for moment in moments if moment is not None), default=None)
 
+    def next_turn(self) -> tuple[float, Host] | None:
+        """Which host may be asked next, and when; None: one may be asked now, or none has work."""
+        first = self._parts.front.turns.first()
+        return (first[0], self._parts.front.active[first[1]].host) if first else None
+
+    @property
+    def next_try_at(self) -> float | None:
+        """When the rest of a host is over, or a URL is tried again."""
+        return self._parts.due.next_at
+
+    @property
+    def next_visit_at(self) -> float | None:
+        """When a page is to be visited again."""
+        return self._parts.revisits.next_at
+
+    def resting(self, most: int) -> list[tuple[float, Host]]:
+        """Hosts that rest, or of which URLs wait for the end of an outage, and until when; the soonest first."""
+        found = ((until, self._parts.front.host(key)) for key, until in self._parts.reader.resting(most).items())
+        return [(until, host) for until, host in found if host is not None]
+
     def state(self, url: Url) -> UrlRecord | None:
         known = self._parts.reader.known(key := url_key(url))
         if known is not None and key in self._parts.leases:

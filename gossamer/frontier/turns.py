@@ -75,6 +75,11 @@ class Turns:
         self.remove(turn[2])
         return turn[2]
 
+    def first(self) -> tuple[float, bytes] | None:
+        """Whose moment comes next, and when; None: somebody's has come already, or nobody is in here."""
+        moment = self.next_at() if not self._queues else None
+        return (moment, self._heap[0][2]) if moment is not None else None
+
     def next_at(self) -> float | None:
         if self._queues:
             return min(queue[0][0] for queue in self._queues.values())  # past, be it out of date or not

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
 from gossamer.frontier.disk.tables import (
+    HOST_KEY_BYTES,
+    OUTAGE,
     URL_KEY_BYTES,
     Meta,
     Site,
@@ -26,11 +29,14 @@ from gossamer.frontier.disk.tables import (
     is_position,
     key_in,
     level_of,
+    moment_of,
     url_key,
     url_record_in,
 )
 from gossamer.interfaces import Store
 from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord
+
+DUE_READ_MAX = 200
 
 
 class PartitionReader:
@@ -106,6 +112,19 @@ class PartitionReader:
             known = url_record_in(value) or self.known(key_in(entry, value))
             assert known is not None, f"queued but unknown: {entry.hex()}"
             yield known
+
+    def resting(self, most: int) -> dict[bytes, float]:
+        """Hosts that rest, or of which URLs wait for the end of an outage: until when, the soonest first.
+
+        Only the first of what waits is looked at, so that this takes microseconds however much that is."""
+        found: dict[bytes, float] = {}
+        for due, kind in islice(self._store.scan("due"), DUE_READ_MAX):
+            key = due[8:]
+            if len(key) == HOST_KEY_BYTES or kind == OUTAGE:
+                found.setdefault(key[:HOST_KEY_BYTES], moment_of(due))
+                if len(found) == most:
+                    break
+        return found
 
     def all_hosts(self) -> Iterator[Host]:
         for _, value in self._store.scan("hosts"):

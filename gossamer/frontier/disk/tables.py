@@ -57,6 +57,7 @@ URL_KEY_BYTES = 20
 URL_HASH_BYTES = URL_KEY_BYTES - HOST_KEY_BYTES
 HOSTS_REMEMBERED = 16_384  # their keys; an entry takes about 200 bytes
 ASIDE = 1 << 15  # levels are below: they sink by 36 a year
+OUTAGE = b"outage"
 POSITION_BYTES = 16  # order, turn, depth, octave; a UrlRecord is longer
 
 
