@@ -193,7 +193,7 @@ Watched = Callable[[], AbstractContextManager[None]]
 
 
 class NotRead(Exception):
-    """The crawl ends, and this page had not been read: its URL stays leased, for the next start."""
+    """The crawl ends, and this page was not asked for or not read yet: its URL stays leased, for the next start."""
 
 
 class Processor(Protocol):

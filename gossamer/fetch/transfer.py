@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import certifi
 import msgspec
@@ -28,7 +29,7 @@ from gossamer.fetch.multi import Multi
 from gossamer.fetch.sockets import fault_of
 from gossamer.fetch.spool import IN_MEMORY_BYTES_MAX
 from gossamer.fetch.unpacking import Unpacking
-from gossamer.interfaces import Pause, Resolver
+from gossamer.interfaces import NotRead, Pause, Resolver
 from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
 from gossamer.settings import FetchSettings
 from gossamer.shortage import check_memory, lacking, no_memory, postponed
@@ -81,6 +82,13 @@ class Received(msgspec.Struct, frozen=True):
     detail: str
 
 
+class UnderWay(NamedTuple):
+    """A request that is being made."""
+
+    host: str
+    started_at: float
+
+
 class Transfers:
     """Transfers under one event loop. Connections are kept alive and reused, at most one a host by politeness."""
 
@@ -105,6 +113,9 @@ class Transfers:
         self._folder = folder
         self._pace = pace
         self._surplus_bytes = 0  # received, and not charged yet by `pace`
+        self._held: set[asyncio.Event] = set()  # requests that `pace` has wait; set: go on
+        self._is_ending = False
+        self.under_way: dict[pycurl.Curl, UnderWay] = {}  # requests that are being made, the oldest first
         self._multi = Multi(settings.first_byte_timeout_s)
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight_max)
         self._idle: list[pycurl.Curl] = []
@@ -117,6 +128,12 @@ class Transfers:
             curl.close()
         self._idle.clear()
         self._idle_connections.forget()
+
+    def hurry(self) -> None:
+        """The crawl ends: what is asked by now is finished, and what is not raises `NotRead`."""
+        self._is_ending = True
+        for held in self._held:
+            held.set()
 
     async def perform(
         self,
@@ -138,8 +155,10 @@ class Transfers:
             if pause.wait_s > 0:
                 return Postponed(pause.wait_s, pause.reason)
             self._surplus_bytes -= pause.charged_bytes
-            if pause.hold_s > 0:
-                await self.clock.sleep(pause.hold_s)
+            if pause.hold_s > 0 and not self._is_ending:
+                await self._hold(pause.hold_s)
+        if self._is_ending:
+            raise NotRead
         try:  # at the very last: others may have begun while this one waited
             if under_way := self._multi.under_way:  # a single request may always try
                 check_memory(under_way * IN_MEMORY_BYTES_MAX)
@@ -206,6 +225,14 @@ class Transfers:
             return Refused(Reason.PRIVATE_ADDRESS, f"{host} is {addresses[0]}")
         return Failed(Reason.DNS, detail=f"{host} has no address", ended_at=self.clock.now())
 
+    async def _hold(self, hold_s: float) -> None:
+        held = asyncio.Event()
+        self._held.add(held)
+        try:
+            await self.clock.wait(held, self.clock.now() + hold_s)
+        finally:
+            self._held.discard(held)
+
     async def _once(
         self,
         url: Url,
@@ -224,6 +251,7 @@ class Transfers:
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
         incoming.attach(curl, self._multi, allow_private=self._allow_private)
         started_at = self.clock.now()
+        self.under_way[curl] = UnderWay(host_of(url), started_at)
         reason, detail = None, ""
         is_spent = True  # cancelled half-way, the handle cannot be used again
         try:
@@ -240,6 +268,7 @@ class Transfers:
             incoming.spool.close()
             raise
         finally:
+            del self.under_way[curl]
             version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
             is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
             incoming.hang_up(is_kept=is_http1 and reason is None and not incoming.truncated)

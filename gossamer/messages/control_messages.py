@@ -79,6 +79,34 @@ class WorkerNow(msgspec.Struct, frozen=True):
     cpu_s: float = 0.0  # since it lives
 
 
+class SlowHost(msgspec.Struct, frozen=True, array_like=True):
+    """A host with an answer that took long, or has not ended yet."""
+
+    host: str
+    took_s: float
+    is_under_way: bool = False
+
+
+class RestingHost(msgspec.Struct, frozen=True, array_like=True):
+    """A host that is left alone for a while."""
+
+    host: str
+    until: float
+    reason: str = ""  # a `Reason`
+    urls: int = 0  # that wait for it
+
+
+class Wait(msgspec.Struct, frozen=True, array_like=True):
+    """The next moment at which there is something to ask for."""
+
+    at: float
+    what: Literal[
+        "turn", "try", "visit"
+    ]  # of a host; of a URL that failed, or of a host that rests; of a page, again
+    host: str = ""
+    reason: Reason | None = None  # why not before
+
+
 class Now(Message, frozen=True):
     """A crawl at this moment, all its workers together. Rates are over the last ten seconds."""
 
@@ -104,6 +132,12 @@ class Now(Message, frozen=True):
     is_draining: bool = False
     fetch_s_sum: float = 0.0  # of all the times that `fetch_s` counts
     recrawl_plan: RecrawlPlan = RecrawlPlan()
+    under_way: int = 0  # requests that are being made; `in_flight` counts every lease that is not finished
+    statuses: dict[int, int] = msgspec.field(default_factory=dict)  # answers in this run; 0: requests that had none
+    unanswered: dict[str, int] = msgspec.field(default_factory=dict)  # requests since the last answer, by reason
+    slow: tuple[SlowHost, ...] = ()  # of the last minute, the slowest first
+    resting: tuple[RestingHost, ...] = ()  # the soonest first; not all where there are many
+    wait: Wait | None = None  # None: somebody may be asked now, or there is nobody
 
 
 FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -15,7 +15,7 @@ from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
-from gossamer.messages.control_messages import Event, ReleaseUrl
+from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
 from gossamer.records import Reason, Seed
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import Tree
@@ -86,6 +86,9 @@ class News(msgspec.Struct, frozen=True, array_like=True):
     events: list[Event] = []  # the last of the outcomes
     fetch_s: list[int] = []  # how many answers took so long: classes as in control_messages.FETCH_S
     fetch_s_sum: float = 0.0
+    statuses: dict[int, int] = {}  # of answers; 0: of requests that had none
+    unanswered: dict[str, int] = {}  # the latter, by reason
+    slow: list[SlowHost] = []
 
 
 class Report(Message, frozen=True):
@@ -103,6 +106,10 @@ class Report(Message, frozen=True):
     memory_bytes: int
     cpu_s: float
     statistics: dict[int, PartitionStatistics]  # of each partition, where they are wanted
+    under_way: int = 0  # requests; `in_flight` counts leases that are not finished
+    slow: tuple[SlowHost, ...] = ()  # of these requests, the oldest
+    resting: tuple[RestingHost, ...] = ()
+    wait: Wait | None = None
 
 
 class AddSeeds(Message, frozen=True):

@@ -20,7 +20,7 @@ from gossamer.supervisor import history
 from gossamer.supervisor.history import History
 from gossamer.supervisor.pool_member import Member
 from gossamer.supervisor.worker_pool import WorkerPool
-from gossamer.worker.progress import Progress, added_up, memory_bytes, total
+from gossamer.worker.progress import Progress, added_up, memory_bytes, slowest, total
 
 
 class CrawlStatus:
@@ -111,6 +111,12 @@ class CrawlStatus:
             is_draining=self.is_draining,
             fetch_s_sum=progress.fetch_s_sum,
             recrawl_plan=self.recrawl_plan,
+            under_way=sum(report.under_way for report in reports),
+            statuses=dict(progress.statuses),
+            unanswered=dict(progress.unanswered),
+            slow=tuple(slowest(chain(progress.slow, *(report.slow for report in reports)))),
+            resting=tuple(sorted(chain(*(report.resting for report in reports)), key=lambda host: host.until)),
+            wait=min((report.wait for report in reports if report.wait), key=lambda wait: wait.at, default=None),
         )
 
     def recent(self) -> RecentPoints:

@@ -10,6 +10,7 @@ import os
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable
+from heapq import nlargest
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,15 +18,18 @@ from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
-from gossamer.messages.control_messages import FETCH_S, Event
+from gossamer.messages.control_messages import FETCH_S, Event, SlowHost
 from gossamer.messages.worker_messages import News
-from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Refused, RobotsRead
+from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Reason, Refused, Result, RobotsRead
 from gossamer.text import span
 
 C = TypeVar("C", Totals, DnsCounts, RobotsCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
-EVENTS_SHOWN = 12  # on the terminal
+EVENTS_TOLD = 12  # a report
+EVENTS_SHOWN = 60  # on the tallest terminal
+SLOW_TOLD = 8  # hosts
+SLOW_S = 60.0  # for so long a host is among the slowest
 EVENTS_WATCHED = 50  # a report, while somebody looks on
 
 
@@ -34,7 +38,7 @@ class Recent:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._start(EVENTS_SHOWN)
+        self._start(EVENTS_TOLD)
 
     def _start(self, events_max: int) -> None:
         self._pages = 0
@@ -44,6 +48,9 @@ class Recent:
         self._outcomes: deque[Outcome] = deque(maxlen=events_max)
         self._fetch_s = [0] * (len(FETCH_S) + 1)
         self._fetch_s_sum = 0.0
+        self._statuses: Counter[int] = Counter()
+        self._unanswered: Counter[str] = Counter()
+        self._slow: dict[str, float] = {}
 
     def watch(self, outcome: Outcome) -> None:
         result = outcome.result
@@ -52,6 +59,13 @@ class Recent:
             took_s = exchange.ended_at - exchange.started_at
             self._fetch_s[bisect_left(FETCH_S, took_s)] += 1
             self._fetch_s_sum += took_s
+            self._statuses[exchange.status] += 1
+            host = outcome.lease.host
+            if took_s > self._slow.get(host, 0.0):
+                self._slow[host] = took_s
+        elif (reason := unanswered(result)) is not None:
+            self._statuses[0] += 1
+            self._unanswered[reason] += 1
         if isinstance(result, Postponed) or (isinstance(result, RobotsRead) and result.robots.reason is None):
             return
         if isinstance(result, Fetched):
@@ -69,8 +83,16 @@ class Recent:
         now = self._clock.now()
         events = [event_of(outcome, now) for outcome in self._outcomes]
         totals = (self._pages, self._bytes, dict(self._errors), self._count)
-        news = News(*totals, events, self._fetch_s, self._fetch_s_sum)
-        self._start(EVENTS_WATCHED if is_watched else EVENTS_SHOWN)
+        news = News(
+            *totals,
+            events,
+            self._fetch_s,
+            self._fetch_s_sum,
+            dict(self._statuses),
+            dict(self._unanswered),
+            slowest(SlowHost(host, took_s) for host, took_s in self._slow.items()),
+        )
+        self._start(EVENTS_WATCHED if is_watched else EVENTS_TOLD)
         return news
 
 
@@ -84,6 +106,9 @@ class Progress:
         self.events: deque[Event] = deque(maxlen=EVENTS_SHOWN)
         self.fetch_s = [0] * (len(FETCH_S) + 1)
         self.fetch_s_sum = 0.0
+        self.statuses: Counter[int] = Counter()
+        self.unanswered: Counter[str] = Counter()
+        self._slow: list[tuple[float, SlowHost]] = []  # with the moment of their report
         self._recent: deque[tuple[float, int, int, int]] = deque()  # when, pages, bytes, errors: one a report
 
     def add(self, news: News) -> None:
@@ -91,7 +116,16 @@ class Progress:
         self.events.extend(news.events)
         self.fetch_s = [count + more for count, more in zip(self.fetch_s, news.fetch_s, strict=True)]
         self.fetch_s_sum += news.fetch_s_sum
-        self._recent.append((self._clock.now(), news.pages, news.bytes, sum(news.errors.values())))
+        self.statuses.update(news.statuses)
+        if any(news.statuses.keys() - {0}):
+            self.unanswered.clear()
+        else:
+            self.unanswered.update(news.unanswered)
+        now = self._clock.now()
+        lately = [(at, slow) for at, slow in self._slow if at >= now - SLOW_S] + [(now, slow) for slow in news.slow]
+        by_host = {slow.host: (at, slow) for at, slow in sorted(lately, key=lambda each: each[1].took_s)}
+        self._slow = list(by_host.values())[-SLOW_TOLD:]
+        self._recent.append((now, news.pages, news.bytes, sum(news.errors.values())))
         self._forget()
 
     @property
@@ -110,9 +144,26 @@ class Progress:
         _, pages, bytes_, errors = map(sum, zip(*self._recent, strict=True)) if self._recent else (0, 0, 0, 0)
         return pages / span_s, bytes_ / span_s, errors / span_s
 
+    @property
+    def slow(self) -> list[SlowHost]:
+        return [slow for at, slow in self._slow if at >= self._clock.now() - SLOW_S]
+
     def _forget(self) -> None:
         while self._recent and self._recent[0][0] < self._clock.now() - RATE_S:
             self._recent.popleft()
+
+
+def slowest(hosts: Iterable[SlowHost]) -> list[SlowHost]:
+    """Each host once, with its slowest answer."""
+    by_host = {each.host: each for each in sorted(hosts, key=lambda each: each.took_s)}
+    return nlargest(SLOW_TOLD, by_host.values(), key=lambda each: each.took_s)
+
+
+def unanswered(result: Result) -> Reason | None:
+    """Why a request had no answer; None: none was made, or it is one that had."""
+    if isinstance(result, RobotsRead):
+        return result.robots.reason if result.exchange is None else None
+    return result.reason if isinstance(result, Failed) and result.exchange is None else None
 
 
 def event_of(outcome: Outcome, now: float) -> Event:

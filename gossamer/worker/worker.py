@@ -48,7 +48,7 @@ from gossamer.frontier.retry import retry_all
 from gossamer.interfaces import LaterOwner, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
-from gossamer.messages.control_messages import ReleaseUrl
+from gossamer.messages.control_messages import ReleaseUrl, SlowHost
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, Reason, RobotsCopy, Seed, Url
 from gossamer.runtime.event_loop import in_loop
@@ -64,7 +64,8 @@ from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.failure import failure_message
 from gossamer.worker.partition import Partition, Surroundings
-from gossamer.worker.progress import Recent, memory_bytes
+from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
+from gossamer.worker.waiting import Waiting
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
 BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
@@ -105,6 +106,7 @@ class Worker:
         self._filters = filters
         self._on_finished = on_finished
         self._recent = Recent(self.clock)
+        self._waiting = Waiting(self.partitions, self.clock)
         self._log = Log(self.config.log, welcome.log_fd, self.clock)
         self._said: set[str] = set()
         self._kill_point = KillPoint(welcome.kill_at)
@@ -134,7 +136,7 @@ class Worker:
 
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
-        transfers = Transfers(
+        self._transfers = transfers = Transfers(
             dns,
             clock,
             config.fetch,
@@ -318,6 +320,7 @@ class Worker:
         self.look_at_folder()
         if ask.is_ending:
             crawl.hurry()
+            self._transfers.hurry()
             self.bookings.end()
         if ask.recrawl_plan is not None:
             self.apply_plan(ask.recrawl_plan)
@@ -339,6 +342,10 @@ class Worker:
             memory_bytes=memory_bytes(),
             cpu_s=time.process_time(),
             statistics=self.statistics() if ask.wants_statistics else {},
+            under_way=len(self._transfers.under_way),
+            slow=self._slow(),
+            resting=tuple(self._waiting.resting()),
+            wait=self._waiting.next(),
         )
         if ask.give_back and crawl.pages_left is not None:
             crawl.pages_left = 0
@@ -419,6 +426,11 @@ class Worker:
     def _frontier(self, number: int) -> Frontier | None:
         partition = self.partitions.get(number)
         return partition.frontier if partition is not None else None
+
+    def _slow(self) -> tuple[SlowHost, ...]:
+        """The requests that have been under way for longest."""
+        now, oldest = self.clock.now(), islice(self._transfers.under_way.values(), SLOW_TOLD)
+        return tuple(SlowHost(each.host, now - each.started_at, is_under_way=True) for each in oldest)
 
     def _look_again(self) -> None:
         self.crawl.look_again()

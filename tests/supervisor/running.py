@@ -38,12 +38,19 @@ class Running:
     async def add(self, *seeds: Seed) -> control_messages.SeedsAdded:
         return await self.peer.call(control_messages.AddSeeds(list(seeds)), control_messages.SeedsAdded)
 
+    async def when(
+        self, holds: Callable[[control_messages.Now], bool], timeout_s: float = 30
+    ) -> control_messages.Now:
+        """How it stands as soon as something holds."""
+        async with asyncio.timeout(timeout_s):
+            while not holds(now := await self.now()):  # noqa: ASYNC110 - another process cannot set an event of ours
+                await asyncio.sleep(0.02)
+            return now
+
     async def paused(self) -> None:
         """Nothing is leased, and nothing is in flight any more."""
         await self.steer("pause")
-        async with asyncio.timeout(20):
-            while (await self.now()).in_flight:
-                pass  # asking takes its time
+        await self.when(lambda now: not now.in_flight)
 
     async def end(self, timeout_s: float = 60) -> str:
         out, err = await asyncio.wait_for(self.process.communicate(), timeout_s)
@@ -52,9 +59,11 @@ class Running:
 
 
 @asynccontextmanager
-async def running(server: Server, folder: Path, *flags: object, asked: int = 2) -> AsyncIterator[Running]:
+async def running(
+    server: Server, folder: Path, *flags: object, asked: int = 2, hosts: int = 1
+) -> AsyncIterator[Running]:
     """From the moment that it has asked a few times, until it has ended; the test sees to that."""
-    where = [server.url(0), "--dir", folder, "--allow-private", "--workers", 2]
+    where = [*map(server.url, range(hosts)), "--dir", folder, "--allow-private", "--workers", 2]
     process = await start("crawl", *where, *quick_settings(fetch__timeout_s=20), *flags)
     before = len(server.log.entries)
     try:

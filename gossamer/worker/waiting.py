@@ -1,0 +1,48 @@
+"""What a worker waits for: the next moment at which it may ask for something, and the hosts that are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gossamer.clock import Clock
+from gossamer.frontier.frontier import Frontier
+from gossamer.messages.control_messages import RestingHost, Wait
+from gossamer.worker.partition import Partition
+
+HOSTS_TOLD = 8
+LOOK_S = 2.0  # between two looks at the hosts that rest: they are on disk
+
+
+class Waiting:
+    def __init__(self, partitions: Mapping[int, Partition], clock: Clock) -> None:
+        """`partitions`: of this worker, as they come and go."""
+        self._partitions = partitions
+        self._clock = clock
+        self._resting: list[RestingHost] = []
+        self._looked_at = 0.0
+
+    def next(self) -> Wait | None:
+        """None: somebody may be asked now, or there is nobody."""
+        waits = [wait for partition in self._partitions.values() for wait in _waits(partition.frontier)]
+        return min(waits, key=lambda wait: wait.at, default=None)
+
+    def resting(self) -> list[RestingHost]:
+        now = self._clock.now()
+        if now - self._looked_at >= LOOK_S:
+            self._looked_at = now
+            hosts = [each for one in self._partitions.values() for each in one.frontier.resting(HOSTS_TOLD)]
+            told = [
+                RestingHost(host.name, until, host.rest_cause or host.waits_for, host.resting or host.queued)
+                for until, host in hosts
+            ]
+            self._resting = sorted(told, key=lambda host: host.until)[:HOSTS_TOLD]
+        return self._resting
+
+
+def _waits(frontier: Frontier) -> Iterator[Wait]:
+    if turn := frontier.next_turn():
+        yield Wait(turn[0], "turn", turn[1].name, turn[1].waits_for)
+    if frontier.next_try_at is not None:
+        yield Wait(frontier.next_try_at, "try")
+    if frontier.next_visit_at is not None:
+        yield Wait(frontier.next_visit_at, "visit")
