@@ -104,6 +104,14 @@ def moment(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
 
 
+def time_of_day(at: float, now: float) -> str:
+    """A moment as a clock on the wall tells it: with seconds where it is near, with the day where it is not today."""
+    then, today = datetime.fromtimestamp(at), datetime.fromtimestamp(now)
+    if abs(at - now) < 600:
+        return f"{then:%H:%M:%S}"
+    return f"{then:%H:%M}" if then.date() == today.date() else f"{then:%d %b %H:%M}"
+
+
 def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
