@@ -17,8 +17,8 @@ STOP_S = 10.0
 
 
 @contextmanager
-def served(folder: CrawlFolder, say: Callable[[str], None]) -> Iterator[None]:
-    """A server for this crawl, for as long as this lasts. It reads its settings in the folder."""
+def served(folder: CrawlFolder, say: Callable[[str], None]) -> Iterator[str]:
+    """A server for this crawl, for as long as this lasts, and its address. It reads its settings in the folder."""
     child = subprocess.Popen(
         [sys.executable, "-m", "gossamer", "serve", str(folder.path), "--child"],
         stdin=subprocess.PIPE,
@@ -32,7 +32,7 @@ def served(folder: CrawlFolder, say: Callable[[str], None]) -> Iterator[None]:
         if not where:
             raise FolderError("the server of --serve did not start")
         say(where)
-        yield
+        yield where.rpartition(" ")[2]
     finally:
         child.terminate()
         try:

@@ -99,8 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         folder.create()
         with folder.locked(), configuration.tried(path) as started:
             say(f"{'resuming' if SeedList(path).bytes else 'crawling into'} {path}")
-            with served(folder, say) if arguments.is_served else nullcontext():
-                ending = in_loop(run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started))
+            with served(folder, say) if arguments.is_served else nullcontext("") as served_at:
+                ending = in_loop(run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, served_at))
     show(summary_text(ending, folder, tree.archive))
     return 1 if ending.damage else 0
 

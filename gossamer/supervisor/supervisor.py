@@ -83,12 +83,13 @@ async def run_crawl(
     clock: Clock,
     out: TextIO,
     started: Callable[[], None] = lambda: None,
+    served_at: str = "",
 ) -> Ending:
     """Crawl in a folder until the work, a limit or the user ends it.
 
-    `started`: called when every partition is open."""
+    `started`: called when every partition is open. `served_at`: where its dashboard is, to be shown."""
     folder.keep_format()
-    supervisor = Supervisor(folder, config, clock, out, started)
+    supervisor = Supervisor(folder, config, clock, out, started, served_at)
     supervisor.seeds_known = supervisor.seeds.take(seeds, config.crawl.scope)
     try:
         return await supervisor.run()
@@ -98,7 +99,13 @@ async def run_crawl(
 
 class Supervisor:
     def __init__(
-        self, folder: CrawlFolder, config: Tree, clock: Clock, out: TextIO, started: Callable[[], None]
+        self,
+        folder: CrawlFolder,
+        config: Tree,
+        clock: Clock,
+        out: TextIO,
+        started: Callable[[], None],
+        served_at: str = "",
     ) -> None:
         self.folder = folder
         self._started = started
@@ -115,7 +122,7 @@ class Supervisor:
         self._log = log.Log(config.log, self._log_fd, clock)
         self._terminal: Terminal | None = None
         if not log.takes_the_terminal(config.log):
-            self._terminal = Terminal(folder.path, config.crawl, self.status, clock, out)
+            self._terminal = Terminal(folder.path, config.crawl, self.status, clock, out, served_at)
         self._recrawl = RecrawlCoordinator(folder, config.schedule, clock)
         self._recrawl_plan: RecrawlPlan | None = None  # found in the last round, and not told yet
         self._paused_why = folder.paused  # why an operator wants nothing to be leased
