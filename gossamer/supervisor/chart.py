@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-EIGHTHS_HIGH = " ▁▂▃▄▅▆▇█"
-EIGHTHS_WIDE = " ▏▎▍▌▋▊▉█"
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def bar(share: float, width: int, style: str) -> Text:
-    """So much of the width, to an eighth of a column."""
-    eighths = round(8 * width * min(1.0, max(0.0, share)))
-    full = "█" * (eighths // 8) + (EIGHTHS_WIDE[eighths % 8] if eighths % 8 else "")
-    return Text.assemble((full, style), ("░" * (width - len(full)), "dim"))
+    full = round(width * min(1.0, max(0.0, share)))
+    return Text.assemble(("█" * full, style), ("░" * (width - full), "dim"))
 
 
 def chart(values: Sequence[float], width: int, height: int) -> list[str]:
@@ -22,6 +19,4 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
     values = [0.0] * (width - len(values)) + list(values[-width:])
     top = max(values) or 1.0
     levels = [max(1, round(8 * height * value / top)) if value > 0 else 0 for value in values]
-    return [
-        "".join(EIGHTHS_HIGH[max(0, min(8, level - 8 * row))] for level in levels) for row in reversed(range(height))
-    ]
+    return ["".join(EIGHTHS[max(0, min(8, level - 8 * row))] for level in levels) for row in reversed(range(height))]

@@ -23,6 +23,7 @@ from gossamer.text import counted, printable, size, span, time_of_day
 
 ETA_S = 60.0  # the rate of pages that what is left is reckoned with is over this long
 WIDE = 76  # columns: lists stand beside each other
+MARK = 8  # columns: a status and most reasons; a longer one moves its URL
 EVENTS_MIN = 3  # rows; fewer tell nothing
 CLASSES = (("2xx", "green"), ("3xx", "cyan"), ("4xx", "yellow"), ("5xx", "red"), ("none", "magenta"))
 
@@ -42,40 +43,40 @@ class Scene:
 class Block(NamedTuple):
     matters: int  # 0: most
     rows: list[Text]
+    is_apart: bool = False  # from the block above, where there is room
 
 
 def picture(scene: Scene, width: int, height: int) -> list[Text]:
     """At most `height` rows of at most `width` columns."""
     listed = max(1, min(8, (height - 14) // 4))  # hosts in a list
-    blocks = [
+    above = [
         Block(0, [_title(scene, width)]),
-        Block(2, [_progress(scene, width)]),
-        Block(3, _figures(scene.now, width)),
-        Block(6, _speed(scene, width, 3 if height >= 30 else 1)),
+        Block(2, [_progress(scene, width)], is_apart=True),
+        Block(3, _figures(scene.now, width), is_apart=True),
+        Block(6, _speed(scene, width, 3 if height >= 30 else 1), is_apart=True),
         Block(4, [_answers(scene.now)]),
         Block(5, [_errors(scene.now)] if scene.now.errors else []),
         Block(8, [_said(*each, scene.now.at) for each in list(scene.said)[-2:]]),
-        Block(7, _hosts(scene.now, width, listed)),
+        Block(7, _hosts(scene.now, width, listed), is_apart=True),
     ]
-    last = [Block(1, _doing(scene.now, width)), Block(0, [_keys(scene.now, width)])]
-    chosen = _fitting([*blocks, *last], height)
-    above, below = chosen[: len(blocks)], chosen[len(blocks) :]
-    room = height - sum(map(len, chosen))
-    gaps = sum(1 for rows in above if rows)
-    spaced = [[*rows, Text()] if rows and room - gaps > EVENTS_MIN else rows for rows in above]
-    rows = [row for each in spaced for row in each]
-    room = height - len(rows) - sum(map(len, below))
-    events = [_event(event, width) for event in list(scene.events)[-room:]] if room > 0 else []
-    rows += events + [Text()] * (room - len(events))
-    return [*rows, *(row for each in below for row in each)]
+    below = [Block(1, _doing(scene.now, width), is_apart=True), Block(0, [_keys(scene.now, width)])]
+    shown = _fitting([*above, *below], height)
+    gaps = sum(block.is_apart for block in (*above, *below)) + 1  # one is above the events
+    if height - sum(len(block.rows) for block in shown) >= gaps + EVENTS_MIN:
+        shown = [block._replace(rows=[Text(), *block.rows]) if block.is_apart else block for block in shown]
+        shown[len(above) - 1].rows.append(Text())
+    rows = [[row for block in part for row in block.rows] for part in (shown[: len(above)], shown[len(above) :])]
+    room = height - len(rows[0]) - len(rows[1])
+    events = [_event(event, width) for event in list(scene.events)[-room:]] if room else []
+    return [*rows[0], *events, *[Text()] * (room - len(events)), *rows[1]]
 
 
-def _fitting(blocks: Sequence[Block], height: int) -> list[list[Text]]:
-    """The rows of each block that fit; of one that does not fit, the first ones, and none of those behind."""
-    fitting: list[list[Text]] = [[] for _ in blocks]
+def _fitting(blocks: Sequence[Block], height: int) -> list[Block]:
+    """With the rows that fit: of one that does not fit the first ones, and none of those that matter less."""
+    fitting = list(blocks)
     for number, block in sorted(enumerate(blocks), key=lambda each: each[1].matters):
-        fitting[number] = block.rows[: max(0, height)]
-        height -= len(block.rows)
+        fitting[number] = block._replace(rows=block.rows[:height])
+        height -= len(fitting[number].rows)
     return fitting
 
 
@@ -178,7 +179,7 @@ def _hosts(now: Now, width: int, most: int) -> list[Text]:
     beside = (width - 2) // 2 if width >= WIDE else width
     slow = [Text("slowest hosts", style="dim")]
     slow += [
-        _row(each.host, f"{span(each.took_s)}{' so far' if each.is_under_way else ''}", beside)
+        _row(each.host, f"{_took(each.took_s)}{' so far' if each.is_under_way else ''}", beside)
         for each in now.slow[:most]
     ]
     hosts = sum(now.totals.resting_hosts.values()) or len(now.resting)
@@ -212,14 +213,17 @@ def _keys(now: Now, width: int) -> Text:
 
 def _event(event: Event, width: int) -> Text:
     mark = str(event.status or event.reason or "")
-    room = 18 if width >= WIDE else 12
-    text = Text.assemble((f"{mark[:room]:>{room}} ", "green" if event.is_good else "yellow"), printable(event.url))
+    text = Text.assemble((f"{mark:<{MARK}} ", "green" if event.is_good else "yellow"), printable(event.url))
     if event.took_s and width >= 100:
-        text.append(f"  {size(event.bytes)} in {span(event.took_s)}", style="dim")
+        text.append(f"  {size(event.bytes)} in {_took(event.took_s)}", style="dim")
     return text.append(f"  {printable(event.note)}", style="dim") if event.note else text
 
 
 # ---- pieces ----------------------------------------------------------------------------------------------
+
+
+def _took(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else span(seconds)
 
 
 def _beside(texts: Sequence[Text], width: int) -> Text:

@@ -17,7 +17,7 @@ from rich.text import Text
 SIZE = (80, 24)  # where the terminal does not tell
 # The alternate screen (with the cursor's place), the cursor, wrapping of long lines.
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+LEAVE = "\x1b[2J\x1b[?7h\x1b[?25h\x1b[?1049l"  # cleared: tmux keeps rows of a window that was resized meanwhile
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"  # a picture: terminals that know this show it when it is whole
 HOME, CLEAR, REST_OF_LINE = "\x1b[H", "\x1b[2J", "\x1b[K"
 

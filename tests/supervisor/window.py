@@ -17,6 +17,7 @@ import sys
 import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.crawl.command import ROOT, until
@@ -165,7 +166,9 @@ def set_size(terminal: int, size: Size) -> None:
 
 
 @asynccontextmanager
-async def in_window(*arguments: object, columns: int = 80, lines: int = 24) -> AsyncIterator[Terminal]:
+async def in_window(
+    *arguments: object, columns: int = 80, lines: int = 24, cwd: Path = ROOT
+) -> AsyncIterator[Terminal]:
     window = Window(Size(columns, lines))
     master, slave = pty.openpty()
     set_size(slave, window.size)
@@ -174,8 +177,8 @@ async def in_window(*arguments: object, columns: int = 80, lines: int = 24) -> A
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gossamer", *map(str, arguments)),
-        cwd=ROOT,
-        env=clean | {"TERM": "xterm-256color"},
+        cwd=cwd,
+        env=clean | {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)},
         **dict.fromkeys(("stdin", "stdout", "stderr"), slave),
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # its keys become signals
