@@ -16,7 +16,7 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
-from gossamer.messages.control_messages import Event, Now, Point, RestingHost, SlowHost, Wait, WorkerNow
+from gossamer.messages.control_messages import FETCH_S, Event, Now, Point, RestingHost, SlowHost, Wait, WorkerNow
 from gossamer.messages.worker_messages import News
 from gossamer.records import Reason
 from gossamer.settings import CrawlSettings, Tree
@@ -27,7 +27,6 @@ from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.terminal import Terminal
 from gossamer.supervisor.worker_pool import WorkerPool
 from gossamer.text import time_of_day
-from gossamer.worker.progress import FETCH_S
 
 NOON = 1_763_380_800.0
 LATER = NOON + 3000

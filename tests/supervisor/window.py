@@ -179,7 +179,9 @@ async def in_window(
         *(sys.executable, "-m", "gossamer", *map(str, arguments)),
         cwd=cwd,
         env=clean | {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)},
-        **dict.fromkeys(("stdin", "stdout", "stderr"), slave),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # its keys become signals
     )
