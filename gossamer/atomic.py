@@ -42,6 +42,9 @@ def replacing(path: Path, *, mode: int = 0o666, writer: str = "", of_many: bool 
         partial.replace(path)
         if not of_many:
             sync_folder(path.parent)
+    except OSError as fault:
+        fault.filename = fault.filename or str(path)  # a write does not say where there was no room
+        raise
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

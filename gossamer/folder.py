@@ -40,10 +40,10 @@ their way were kept in a log. Fields with a
 default that are added at the end of a record need no new number; what an earlier version would misread does, and a
 step in `CrawlFolder._migrate` that makes the one of the other."""
 
-# What a crawl that was killed while it was being created may have left.
-OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json"}
+# What there may be in a crawl's folder.
+OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "gossamer.toml", "ranks", "keys.json"}
 OURS |= {"history.jsonl", "course.json", "format.json", "suffixes.dat", "paused", "epoch", "links"}
-OURS |= {"seeds.txt", "seeds.fed", "seeds.index"}
+OURS |= {"seeds.txt", "seeds.fed", "seeds.index", "exports.json", "exports.lock"}
 
 ACTIVE_S = 150.0  # two lines of history, and room for a slow machine
 
@@ -85,22 +85,34 @@ class CrawlFolder:
         return self._config.is_file()
 
     def must_be_crawl(self) -> None:
+        try:
+            self.path.stat()
+            self._config.stat()
+        except PermissionError as fault:
+            raise FolderError(f"{self.path} cannot be looked into: {fault.strerror}") from fault
+        except OSError:
+            pass  # told apart below
         if not self.path.exists():
             raise FolderError(f"{self.path} does not exist; `gossamer crawl URL --dir {self.path}` would create it")
+        if self.path.is_file():
+            raise FolderError(f"{self.path} is a file; a crawl is a folder")
         if not self.is_crawl:
             raise FolderError(f"{self.path} is not a crawl: it has no gossamer.toml")
         self.go_by_format()
+
+    @property
+    def strangers(self) -> set[str]:
+        """What is in the folder and not a crawl's."""
+        return {entry.name for entry in self.path.iterdir() if not _is_partial(entry.name)} - OURS
 
     def create(self) -> None:
         """Make the folder, or take an empty one; never one that holds something else."""
         if self.path.is_file():
             raise FolderError(f"{self.path} is a file; a crawl needs a folder")
-        if self.path.is_dir() and not self.is_crawl:
-            strangers = {entry.name for entry in self.path.iterdir() if not _is_partial(entry.name)} - OURS
-            if strangers:
-                raise FolderError(
-                    f"{self.path} is not empty and not a crawl (it holds {min(strangers)}): choose another --dir"
-                )
+        if self.path.is_dir() and not self.is_crawl and (strangers := self.strangers):
+            raise FolderError(
+                f"{self.path} is not empty and not a crawl (it holds {min(strangers)}): choose another --dir"
+            )
         try:
             for folder in (self.path, self.archive, self.fingerprints, self.path / "partitions"):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +178,10 @@ class CrawlFolder:
         """Nobody else crawls in here meanwhile. The system lets go of the lock however we end."""
         self.path.mkdir(parents=True, exist_ok=True)
         # Whoever can open the file can hold the lock, so nobody else may open it.
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as fault:
+            raise FolderError(f"{self.path} can only be looked into: {self._lock}: {fault.strerror}") from fault
         with os.fdopen(descriptor, "a+") as lock:
             if os.fstat(descriptor).st_uid == os.geteuid():
                 os.fchmod(descriptor, 0o600)  # as an earlier version left it, anybody may
@@ -176,7 +191,7 @@ class CrawlFolder:
                 lock.seek(0)
                 owner = lock.readline().strip() or "another process"
                 raise FolderError(
-                    f"{self.path} is being crawled by {owner}: wait for it, or stop it with Ctrl-C"
+                    f"{self.path} is being crawled by {owner}: wait for it, or `gossamer stop {self.path}`"
                 ) from None
             lock.truncate(0)
             lock.write(f"process {os.getpid()}\n")

@@ -21,11 +21,13 @@ At a billion URLs: one store per partition, so its size is the number of URLs ov
 from __future__ import annotations
 
 import errno
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rocksdict import (
@@ -49,6 +51,7 @@ from rocksdict import (
 from gossamer.interfaces import Batch
 
 KIB, MIB = 1 << 10, 1 << 20
+OWN_FILE = "rocksdict-config.json"  # rocksdict's own, beside those of RocksDB
 
 # One cache and one budget of write buffers for all stores of a process: memory must not grow with their number. Both
 # are small, so that they are full soon and memory is flat from then on. With 64 and 96 MiB a process takes 120 MiB
@@ -117,6 +120,7 @@ class RocksStore:
         self.folder = folder
         self._names = tables
         self._access = AccessType.read_only() if read_only else AccessType.read_write()
+        self._links = _linked(folder) if read_only and is_store(folder) and not _is_writable(folder) else None
         self._sync = WriteOptions()
         self._sync.sync = True
         self._quick = WriteOptions()
@@ -127,7 +131,7 @@ class RocksStore:
     def _open(self) -> None:
         try:
             self._db = Rdict(
-                str(self.folder),
+                self._links.name if self._links else str(self.folder),
                 options=_options(""),
                 column_families={table: _options(table) for table in self._names},
                 access_type=self._access,
@@ -256,6 +260,8 @@ class RocksStore:
         self._handles.clear()
         with suppress(Exception):  # it has been told before, or whoever opens the store next will be told
             self._db.close()
+        if self._links:
+            self._links.cleanup()
 
     def _check(self, cursor: RdictIter) -> None:
         """Whether a cursor that has ended did so because there is no more."""
@@ -263,6 +269,21 @@ class RocksStore:
             cursor.status()
         except Exception as fault:
             raise _translated(fault, self.folder) from fault
+
+
+def _is_writable(folder: Path) -> bool:
+    own = folder / OWN_FILE
+    return os.access(folder, os.W_OK) and (not own.exists() or os.access(own, os.W_OK))
+
+
+def _linked(folder: Path) -> TemporaryDirectory[str]:
+    """Links to all files of a store. rocksdict writes a file of its own beside every store, also where it is only to
+    be read; where that is not allowed, the store is opened through these."""
+    links = TemporaryDirectory(prefix="gossamer-store-")
+    for file in folder.iterdir():
+        if file.name != OWN_FILE:
+            (Path(links.name) / file.name).symlink_to(file.absolute())
+    return links
 
 
 def _options(table: str) -> Options:
@@ -308,6 +329,8 @@ def _translated(fault: Exception, folder: Path) -> Exception:
     text = str(fault).strip()
     if type(fault) is not Exception:
         return fault
+    if "Permission denied" in text:
+        return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
     if "LOCK" in text:
         return StoreInUse(f"{folder} is in use by another process", folder)
     for words, number in _NO_ROOM.items():
