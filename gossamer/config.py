@@ -11,13 +11,13 @@ its own section when it is built (`Fetcher(..., tree.fetch)`), so no value chang
 unknown key or a bad value stops the start with a message that says which, where, and what would be right: a
 misspelt limit that is silently ignored is found out by somebody else's server.
 
-The crawl's folder keeps the whole tree that was in force, so that a resumed crawl goes on as it began even
-when a later version has other defaults.
+The crawl's folder keeps what somebody chose, in whichever layer, so that a resumed crawl goes on as it began. A
+setting that nobody chose has the default of the version that runs, but for those that what is stored depends on
+(`PINNED`): these are kept as they were when the crawl began, chosen or not.
 """
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import os
@@ -34,8 +34,10 @@ from msgspec import Struct, inspect
 
 from gossamer import atomic
 from gossamer.settings import ORDERED, RETIRED, Tree
+from gossamer.text import meant, without_secrets
 
 FILE_NAME = "gossamer.toml"
+DEFAULT = "built-in default"  # the origin of what nobody chose
 
 
 class ConfigError(Exception):
@@ -59,6 +61,12 @@ SECTIONS: dict[str, type[Struct]] = {field.name: type(field.default) for field i
 SETTINGS: dict[str, inspect.Type] = {
     f"{section}.{field.name}": field.type for section, shape in SECTIONS.items() for field in _fields(shape)
 }
+
+
+# What is stored depends on them: where a URL is kept, what it is called, which URLs belong to the crawl, and how near
+# copies are found again. With another default a later version would go on with another crawl.
+PINNED = {"crawl.partitions", "crawl.scope", "crawl.parameters_dropped", "crawl.parameters_kept"}
+PINNED |= {"fetch.schemes", "process.near_bits"}
 
 
 _RETIRED_SECTIONS = {key.split(".")[0] for key in RETIRED}
@@ -154,7 +162,8 @@ def _checked(key: str, given: object, origin: str) -> object:
         raise ConfigError(f"{key} ({origin}): not UTF-8 text") from None
     except ValueError as error:
         problem = f"{error}; "
-    raise ConfigError(f"{key} = {as_toml(given)} ({origin}): {problem}wanted {_wanted(SETTINGS[key])}")
+    typed = without_secrets(as_toml(given))
+    raise ConfigError(f"{key} = {typed} ({origin}): {problem}wanted {_wanted(SETTINGS[key])}")
 
 
 def as_toml(value: object) -> str:
@@ -169,7 +178,7 @@ def as_toml(value: object) -> str:
         case Mapping():
             return "{" + ", ".join(f"{as_toml(name)} = {as_toml(item)}" for name, item in value.items()) + "}"
         case None:
-            return "none"  # for people; a file leaves the line out
+            return "none"
     return str(value)
 
 
@@ -219,8 +228,7 @@ def _from_flags(flags: Mapping[str, object]) -> Layer:
 def _unknown(key: str, origin: str) -> ConfigError:
     section, _, name = key.rpartition(".")
     same_name = [other for other in SETTINGS if other.endswith(f".{name}")]
-    close = same_name or difflib.get_close_matches(key, [*SECTIONS, *SETTINGS], n=1, cutoff=0.7)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    hint = f"did you mean {' or '.join(same_name)}? " if same_name else meant(key, [*SECTIONS, *SETTINGS])
     if section in SECTIONS:
         valid = f"Valid in [{section}]: " + ", ".join(field.name for field in _fields(SECTIONS[section]))
     else:
@@ -268,20 +276,25 @@ class Configuration(Struct, frozen=True):
         return [Row(key, self.value(key), self.origins[key], _meaning(key)) for key in SETTINGS]
 
     def toml(self) -> str:
-        """The tree as a file, with the meanings as comments; `load` reads the same tree from it."""
-        lines = ["# The configuration in force, written at each start of the crawl. Values can be changed"]
-        lines += ["# while it is stopped; comments are not kept."]
+        """What is kept, as a file with the meanings as comments; `load` reads the same tree from it."""
+        lines = [
+            "# What was chosen for this crawl, and what its stored pages depend on; written at each start. All",
+            "# settings, with values and origins: `gossamer config FOLDER`. While the crawl is stopped, values can",
+            "# be changed and lines added; comments are not kept.",
+        ]
         section = ""
-        for key, value, _, meaning in self.rows():
+        for key, value, origin, meaning in self.rows():
+            if origin == DEFAULT and key not in PINNED:
+                continue
             before, (section, name) = section, key.split(".")
             if section != before:
                 lines += ["", f"# {SECTIONS[section].__doc__}", f"[{section}]"]
             lines += [f"# {meaning} ({_wanted(SETTINGS[key])})"]
-            lines += [f"# {name} is not set" if value is None else f"{name} = {as_toml(value)}"]
+            lines += [f"{name} = {as_toml('none' if value is None else value)}"]
         return "\n".join(lines) + "\n"
 
     def save(self, folder: Path) -> None:
-        """Keep the tree in the crawl's folder. A crash leaves the old file or the new one, whole."""
+        """Keep what was chosen in the crawl's folder. A crash leaves the old file or the new one, whole."""
         path = folder / FILE_NAME
         try:
             atomic.replace(path, self.toml().encode())
@@ -290,8 +303,9 @@ class Configuration(Struct, frozen=True):
 
     @contextmanager
     def tried(self, folder: Path) -> Iterator[Callable[[], None]]:
-        """Keep the tree in the folder. Unless what is handed out is called, which says that the crawl has started
-        with it, an error brings back what was there before: a refused setting must not be in the way next time."""
+        """Keep what was chosen in the folder. Unless what is handed out is called, which says that the crawl has
+        started with it, an error brings back what was there before: a refused setting must not be in the way next
+        time."""
         path = folder / FILE_NAME
         before = path.read_bytes() if path.is_file() else None
         has_started: list[bool] = []
@@ -329,7 +343,7 @@ def load(
     """
     kept = folder / FILE_NAME if folder is not None else None
     values: dict[str, object] = {}
-    origins = dict.fromkeys(SETTINGS, "built-in default")
+    origins = dict.fromkeys(SETTINGS, DEFAULT)
     notices: list[str] = []
     for key, given, origin in itertools.chain(
         _from_file(kept, may_be_missing=True),

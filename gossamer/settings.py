@@ -101,6 +101,14 @@ StoreOptions = Annotated[
     ),
 ]
 
+StoreUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(s3a?://[^@:/]+(/[^@]*)?)?\Z",
+        extra={"wanted": "s3://bucket/prefix; keys and secrets come from the environment (AWS_...)"},
+    ),
+]
+
 Rate = Annotated[float, Meta(ge=0.001, le=10**6)]
 ByteRate = Annotated[Bytes, Meta(ge=KIB, le=1024 * GIB)]
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
@@ -288,7 +296,7 @@ class DnsSettings(Struct, frozen=True, kw_only=True):
 class ArchiveSettings(Struct, frozen=True, kw_only=True):
     """Where pages are stored, and what is kept of them."""
 
-    url: Annotated[str, about("s3://bucket/prefix; empty: the folder `archive` of the crawl")] = ""
+    url: Annotated[StoreUrl, about("s3://bucket/prefix; empty: the folder `archive` of the crawl")] = ""
     options: Annotated[StoreOptions, about("of that store: endpoint, region, ...; no secrets")] = {}
     store_near: Annotated[bool, about("store the bodies of near copies; off: name the original instead")] = True
     keep_versions: Annotated[Count | None, about("versions of a page that compaction keeps")] = None

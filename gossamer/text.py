@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,6 +74,15 @@ EXPLAINED = {
     Reason.NO_RESOURCES: "this machine was out of open files, memory or ports; its server is not to blame",
 }
 
+_SECRETS = (
+    (re.compile(r"(s3a?://)\S*@"), r"\1...@"),  # a secret key may have a slash in it
+    (re.compile(r"(\w://)[^/\s@]*@"), r"\1...@"),
+    (
+        re.compile(r"((?:secret|password|access_key|key_id|session_token)\w*[\"']?\s*[=:]\s*[\"']?)[^\s,\"'}]+"),
+        r"\1...",
+    ),
+)
+
 
 def explained(word: str) -> str:
     return EXPLAINED[Reason(word)] if word else "no answer so far"
@@ -119,3 +130,16 @@ def counted(count: int, noun: str) -> str:
 def printable(text: str) -> str:
     """For a terminal: nothing in it is a command. Lines and tabs stay."""
     return _COMMANDS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def without_secrets(text: str) -> str:
+    """What was typed, for a message or a log: keys in a URL or an option are left out."""
+    for secret, instead in _SECRETS:
+        text = secret.sub(instead, text)
+    return text
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question to put into a complaint about a word that nobody knows; empty where nothing is like it."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f"did you mean {close[0]}? " if close else ""

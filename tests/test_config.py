@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gossamer.config import ConfigError, Configuration, as_toml, load
 from gossamer.settings import RETIRED, CrawlSettings, FetchSettings, Tree, seconds, size
@@ -280,68 +277,6 @@ def test_the_number_of_partitions_is_fixed_once_the_crawl_exists(tmp_path: Path)
         load(tmp_path, flags={"crawl.partitions": 8}, environment={})
     with pytest.raises(ConfigError, match=r"environment GOSSAMER_CRAWL_PARTITIONS.*was created with 4"):
         load(tmp_path, environment={"GOSSAMER_CRAWL_PARTITIONS": "8"})
-
-
-# --- What is kept, and what is shown ---
-
-
-def test_a_saved_tree_is_read_back_the_same(tmp_path: Path) -> None:
-    saved = load(
-        flags={
-            "crawl.max_pages": 100,
-            "crawl.max_time_s": "2h",
-            "crawl.include": [r'^https?://"x"\.test/', "\x7f\t\\d", "Straße 🕸"],
-            "crawl.contact": "https://example.org/bot",
-            "politeness.delay_s": 1e-7,
-            "frontier.retries_s": [],
-            "dns.overrides": {"a b.test": "127.0.0.1", "c.test": "::1"},
-        },
-        environment={},
-    )
-    saved.save(tmp_path)
-    assert load(tmp_path, environment={}).tree == saved.tree
-
-
-@settings(deadline=None)
-@given(
-    exclude=st.lists(
-        st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: "(?:" + re.escape(text) + ")")
-    ),
-    delay_s=st.floats(0, 86_400),
-    overrides=st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.ip_addresses().map(str)),
-)
-def test_whatever_was_given_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, exclude: list[str], delay_s: float, overrides: dict[str, str]
-) -> None:
-    folder = tmp_path_factory.mktemp("crawl")
-    flags = {"crawl.exclude": exclude, "politeness.delay_s": delay_s, "dns.overrides": overrides}
-    saved = load(flags=flags, environment={})
-    saved.save(folder)
-    assert load(folder, environment={}).tree == saved.tree
-
-
-def test_saving_replaces_the_file_whole_and_leaves_nothing_else_behind(tmp_path: Path) -> None:
-    load(flags={"crawl.max_pages": 1}, environment={}).save(tmp_path)
-    (tmp_path / ".gossamer.toml.partial").write_text("[half of a fi")  # as a crash leaves it
-    load(tmp_path, flags={"crawl.max_pages": 2}, environment={}).save(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["gossamer.toml"]
-    assert load(tmp_path, environment={}).tree.crawl.max_pages == 2
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cannot write .*gossamer\.toml: No such file"):
-        load(environment={}).save(tmp_path / "missing")
-
-
-def test_every_setting_has_a_row_with_its_meaning_and_the_same_meaning_in_the_file() -> None:
-    configuration = load(environment={})
-    text = configuration.toml()
-    for key, value, origin, meaning in configuration.rows():
-        assert configuration.value(key) == value
-        assert origin == "built-in default"
-        assert meaning and "\n" not in meaning
-        assert f"# {meaning} (" in text
-        assert key.partition(".")[2] in text
 
 
 def test_durations_and_sizes_are_read_as_people_write_them() -> None:
