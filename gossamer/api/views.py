@@ -24,7 +24,7 @@ from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.frontier.disk.store import RocksStore, StoreDamaged
 from gossamer.frontier.disk.tables import host_key
-from gossamer.inspect.view import CrawlView
+from gossamer.inspect.view import CrawlView, bracketed
 from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class View(CrawlView):
 
     def in_flight_keys(self, partition: int) -> frozenset[bytes]:
         if partition not in self._in_flight_keys:
-            self._in_flight_keys[partition] = frozenset(self._readers[partition]._in_flight())
+            self._in_flight_keys[partition] = frozenset(self._readers[partition].keys_in_flight())
         return self._in_flight_keys[partition]
 
     def partition_of_host(self, host: str) -> int:
@@ -121,10 +121,6 @@ class View(CrawlView):
         """The next URLs of a host, best first."""
         queued = self._readers[self.partition_of_host(host)].queued(host_key(host))
         return [known.url for known in islice(queued, most)]
-
-
-def bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def write_cursor(partition: int, key: bytes) -> str:

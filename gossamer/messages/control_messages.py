@@ -36,6 +36,8 @@ class AskRecent(Message, frozen=True):
 class Watch(Message, frozen=True):
     """Tell me what happens from now on. Answered with nothing; then `EventBatch` again and again."""
 
+    recent: bool = False  # at once a first batch, with the last few events of before
+
 
 class Steer(Message, frozen=True):
     """Pause: lease nothing more until resumed. Drain: finish what is in flight, and end. Answered when it is so."""

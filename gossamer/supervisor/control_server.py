@@ -123,8 +123,10 @@ class ControlServer:
         for watcher in self._watchers if events else ():
             watcher.tell(events[too_many:], left_out + too_many)
 
-    async def _watch(self, peer: Peer) -> None:
+    async def _watch(self, peer: Peer, *, recent: bool) -> None:
         watcher = Watcher(peer)
+        if recent:
+            watcher.tell(self._supervisor.status.progress.events, 0)
         self._watchers.add(watcher)
         try:
             await watcher.feed()
@@ -145,9 +147,9 @@ class ControlServer:
                     return self._supervisor.status.now()
                 case control_messages.AskRecent():
                     return self._supervisor.status.recent()
-                case control_messages.Watch() if not is_watching:
+                case control_messages.Watch(recent=recent) if not is_watching:
                     is_watching = True
-                    self._spawn(self._watch(peer))
+                    self._spawn(self._watch(peer, recent=recent))
                     return None
                 case control_messages.Watch():
                     return None

@@ -49,7 +49,7 @@ from gossamer.supervisor.seeding import SeedFeed
 from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.terminal import Terminal
 from gossamer.supervisor.worker_pool import WorkerPool
-from gossamer.text import explained, size
+from gossamer.text import COMMAND, explained, size
 
 ROUND_S = 0.1
 REPLACE_S = 2.0  # between two tries to open stores again after the disk was full
@@ -167,7 +167,8 @@ class Supervisor:
                 try:
                     self._log.info("started", folder=str(self.folder.path), workers=workers_of(config))
                     if self._paused_why:
-                        self.say(f"paused: {self._paused_why}, in an earlier run; `gossamer serve` can resume it")
+                        resume = f"`{COMMAND} resume {self.folder.path}`"
+                        self.say(f"paused: {self._paused_why}, before this start; {resume} goes on")
                     for _ in range(workers_of(config)):
                         await self.pool.start_worker()
                     await self._go_round()

@@ -19,9 +19,10 @@ from gossamer.api.context import Context
 from gossamer.api.names import must_be_host
 from gossamer.api.route import NoAnswer, Query
 from gossamer.api.routes.policies import policy_shape
-from gossamer.api.views import View, bracketed
+from gossamer.api.views import View
 from gossamer.fetch.robots import rules_of
 from gossamer.frontier.rules.policy import NONE, Policies
+from gossamer.inspect.view import bracketed
 from gossamer.records import Host, RobotsCopy
 from gossamer.text import EXPLAINED, moment
 

@@ -92,7 +92,7 @@ class PartitionReader:
         """All that is known of a URL; None: it was never accepted."""
         key = url_key(url)
         known = self.known(key)
-        if known is not None and known.state is State.QUEUED and key in self._in_flight():
+        if known is not None and known.state is State.QUEUED and key in self.keys_in_flight():
             return msgspec.structs.replace(known, state=State.IN_FLIGHT)
         return known
 
@@ -137,9 +137,9 @@ class PartitionReader:
             yield known
 
     def in_flight(self) -> int:
-        return sum(1 for _ in self._in_flight())
+        return sum(1 for _ in self.keys_in_flight())
 
-    def _in_flight(self) -> Iterator[bytes]:
+    def keys_in_flight(self) -> Iterator[bytes]:
         for turn, note in self._store.scan("leases"):
             if len(turn) != URL_KEY_BYTES:  # else it is a booked turn
                 yield from (key for entry, key in decode_note(note).entries if self._store.get("queue", entry))
