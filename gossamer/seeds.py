@@ -154,9 +154,13 @@ class Spooled:
     def __init__(self, seeds: Iterable[Seed]) -> None:
         self._file = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115 - it goes away with this
         self.first: Seed | None = None
-        for some in _batches(seeds):
-            self.first = self.first or some[0]
-            self._file.write(_lines_of(some))
+        try:
+            for some in _batches(seeds):
+                self.first = self.first or some[0]
+                self._file.write(_lines_of(some))
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self._file.close()

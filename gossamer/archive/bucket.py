@@ -69,13 +69,15 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class BucketStorage:
-    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+    def __init__(self, url: str, options: Mapping[str, str], *, noun: str = "the archive") -> None:
+        """`noun`: what messages call it."""
         if urlsplit(url).scheme not in ("s3", "s3a") or not urlsplit(url).netloc:
             raise ArchiveRefused(f"archive.url = {url!r} is not like s3://bucket/prefix")
         self.where = url.rstrip("/")
+        self._noun = noun
         self._claims: dict[int, str] = {}  # the partitions that we write, and what we are called there
-        client: dict[str, Any] = {"connect_timeout": "5s", "timeout": "30s"}
-        client["allow_http"] = options.get("endpoint", "").startswith("http://")
+        # The endpoint may come from the environment, too; whoever names one with http:// wants it so.
+        client: dict[str, Any] = {"connect_timeout": "5s", "timeout": "30s", "allow_http": True}
         client |= {name: value for name, value in options.items() if name in CLIENT_OPTIONS}
         config: dict[str, Any] = {name: value for name, value in options.items() if name not in CLIENT_OPTIONS}
         try:
@@ -117,6 +119,12 @@ class BucketStorage:
     def size(self, name: str) -> int:
         with self._faults():
             return self._store.head(name)["size"]
+
+    def stamp(self, name: str) -> str:
+        """Another one whenever the object was written."""
+        with self._faults():
+            head = self._store.head(name)
+            return f"{head['size']} bytes, {head['e_tag']}, {head['last_modified']}"
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         if length <= 0:
@@ -210,13 +218,13 @@ class BucketStorage:
             yield
         except FileNotFoundError as fault:
             if code_of(fault) == "NoSuchBucket":
-                raise ArchiveRefused(f"the archive at {self.where} is refused: {story_of(fault)}") from fault
+                raise ArchiveRefused(f"{self._noun} at {self.where} is refused: {story_of(fault)}") from fault
             raise FileNotFoundError(f"{self.where}: {first_line(fault)}") from fault
         except BaseError as fault:
             status = status_of(fault)
             if status is None or status >= 500 or status in PASSING:
-                raise Unreachable(f"the archive at {self.where} does not answer: {story_of(fault)}") from fault
-            raise ArchiveRefused(f"the archive at {self.where} is refused: {story_of(fault)}") from fault
+                raise Unreachable(f"{self._noun} at {self.where} does not answer: {story_of(fault)}") from fault
+            raise ArchiveRefused(f"{self._noun} at {self.where} is refused: {story_of(fault)}") from fault
 
 
 class BucketSegments:

@@ -11,6 +11,7 @@ import asyncio
 import heapq
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
@@ -27,6 +28,7 @@ from gossamer.export.rows import HOSTS, LINKS, PAGES, TEXT, Column, Row, host_ro
 from gossamer.export.sorting import sorted_lines
 from gossamer.inspect.view import CrawlView
 from gossamer.records import Exchange, Fetched, Place, UrlRecord
+from gossamer.runtime.temporary import temporary_folder
 from gossamer.schedule.ranks import Ranks
 from gossamer.settings import Tree
 
@@ -181,7 +183,7 @@ def to_cdxj(source: Source, path: Path | None) -> None:
         source.since = {}
     old = lines_in(path) if source.since and path else ()
     new = (cdxj_line(visit, known) for visit, known in source.showable())
-    with sorted_lines(new, runs_of(source, path)) as lines, written(path) as file:
+    with runs_of(path) as runs, sorted_lines(new, runs) as lines, written(path) as file:
         file.writelines(without_repeats(heapq.merge(lines, old)))
 
 
@@ -194,14 +196,20 @@ def to_hostgraph(source: Source, path: Path | None) -> None:
     encode, first = encoder(HOST_GRAPH, path)
     old = written_before(path) if source.since and path else ()
     new = counted(visit for visit, _ in source.all_visits())
-    with sorted_lines(new, runs_of(source, path)) as lines, written(path) as file:
+    with runs_of(path) as runs, sorted_lines(new, runs) as lines, written(path) as file:
         file.write(first)
         file.writelines(map(encode, added_up(heapq.merge(lines, old))))
 
 
-def runs_of(source: Source, path: Path | None) -> Path:
-    """A folder for what is being sorted: beside the target, which needs the same room; always under the same name."""
-    return path.with_name(f".{path.name}.runs") if path else source.view.folder.path / ".export.runs"
+@contextmanager
+def runs_of(path: Path | None) -> Iterator[Path]:
+    """A folder for what is being sorted: beside the target, which needs the same room, and always under the same
+    name; for what is printed a temporary one."""
+    if path is not None:
+        yield path.with_name(f".{path.name}.runs")
+    else:
+        with temporary_folder() as folder:
+            yield folder / "runs"
 
 
 LINE_FORMATS: dict[str, Callable[[Source, Path | None], None]] = {

@@ -61,9 +61,18 @@ def note(crawl: Path, target: str, export: Export | None) -> None:
 
 
 @contextmanager
-def locked(crawl: Path) -> Iterator[None]:
-    """Nobody else exports from this crawl meanwhile, ranks or compacts it. However we end, the lock is let go."""
-    with (crawl / LOCK).open("a") as lock:
+def locked(crawl: Path, *, only_reading: bool = False) -> Iterator[None]:
+    """Nobody else exports from this crawl meanwhile, ranks or compacts it. However we end, the lock is let go.
+
+    `only_reading`: nothing is written, so it may be a folder where that is not allowed."""
+    try:
+        lock = (crawl / LOCK).open("a")
+    except OSError:
+        if not only_reading:
+            raise
+        yield
+        return
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
