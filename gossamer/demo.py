@@ -5,7 +5,6 @@ The web's access log is the judge at the end: it was kept by the server, which k
 
 from __future__ import annotations
 
-import ipaddress
 import shutil
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,16 +15,15 @@ from gossamer import config
 from gossamer.clock import RealClock
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.records import Seed
-from gossamer.seeds import SeedList
 from gossamer.supervisor.supervisor import Ending, run_crawl
 from gossamer.synthetic_web.access_log import Entry, overlapping
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.web import Web
 from gossamer.text import COMMAND, counted, size, span
-from gossamer.url.site import host_of
 
 DELAY_S = 0.2
+MARK = "demo.txt"
 
 SETTINGS = {
     "crawl.scope": "any",
@@ -50,6 +48,7 @@ async def run_demo(path: Path, out: TextIO) -> int:
                 f"gossamer: serving a synthetic web of {web.options.hosts} hosts, from {server.url(0)} on", file=out
             )
             configuration = config.load(path, flags=SETTINGS, environment={})
+            (path / MARK).write_text("This crawl was made by `gossamer demo`; the next demo replaces it.\n")
             configuration.save(path)
             ending = await run_crawl(folder, configuration.tree, [Seed(server.url(0))], RealClock(), out)
             entries = list(server.log.entries)
@@ -58,20 +57,15 @@ async def run_demo(path: Path, out: TextIO) -> int:
 
 
 def _make_room(folder: CrawlFolder) -> None:
-    """An earlier demo may go; anything else stays."""
+    """An earlier demo may go, and nothing else: it has left a mark, and nobody has added anything."""
     if not folder.is_crawl:
         return
-    if not all(_is_loopback(seed.url) for seed in SeedList(folder.path)):
+    if not (folder.path / MARK).is_file():
         raise FolderError(f"{folder.path} holds a crawl that is not a demo: choose another --dir")
+    if strangers := folder.strangers - {MARK}:
+        raise FolderError(f"{folder.path} holds {min(strangers)}, which no demo made: choose another --dir")
     with folder.locked():
         shutil.rmtree(folder.path)
-
-
-def _is_loopback(url: str) -> bool:
-    try:
-        return ipaddress.ip_address(host_of(url)).is_loopback
-    except ValueError:
-        return False
 
 
 def _result(web: Web, ending: Ending, entries: Sequence[Entry], path: Path) -> str:

@@ -243,7 +243,7 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
     near_bits: Annotated[
         int, about("SimHashes that differ in no more are compared; 0: only same bytes", ge=0, le=4)
     ] = 3
-    near_words_min: Annotated[int, about("in texts with fewer words any other word counts as a change", ge=1, le=10**6)] = 40
+    near_words_min: Annotated[int, about("in a shorter text any other word counts as a change", ge=1, le=10**6)] = 40
 
 
 class TrapsSettings(Struct, frozen=True, kw_only=True):

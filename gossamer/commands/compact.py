@@ -17,6 +17,8 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.archive_records import compacted
 from gossamer.text import counted, size
 
+EXAMPLES = "gossamer compact crawl-example.com --dry-run"
+
 
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))

@@ -10,6 +10,11 @@ from gossamer import config
 from gossamer.commands.verb import add_config_flags, flags_of
 from gossamer.folder import CrawlFolder
 
+EXAMPLES = """
+gossamer config
+gossamer config crawl-example.com --json
+"""
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", nargs="?", metavar="D", help="a crawl's folder")

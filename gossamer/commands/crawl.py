@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
-from itertools import chain
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from gossamer import config
 from gossamer.api.child import served
 from gossamer.clock import RealClock
+from gossamer.commands.seeds import typed_seeds
 from gossamer.commands.verb import add_config_flags, add_setting, choose_urls, flags_of, say, show
 from gossamer.config import UsageError
 from gossamer.fetch.protocols import makers
@@ -21,15 +22,21 @@ from gossamer.process.media_types import load_own
 from gossamer.records import Seed
 from gossamer.runtime.event_loop import in_loop
 from gossamer.seeds import SeedList, Spooled
+from gossamer.settings import Tree
 from gossamer.supervisor.summary import summary_text
 from gossamer.supervisor.supervisor import run_crawl
-from gossamer.url.site import host_of
-from gossamer.url.typed import NotASeed, seed_in, seeds_in
+from gossamer.url.site import host_of, origin_of
+
+EXAMPLES = """
+gossamer crawl https://example.com --max-pages 500 --contact you@example.org
+gossamer crawl --file seeds.txt --dir news --scope site --max-depth 3
+gossamer crawl --dir news
+"""
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("urls", nargs="*", metavar="URL", help="where to start")
-    verb.add_argument("--dir", metavar="D", help="the crawl's folder (default: crawl-HOST of the first URL)")
+    verb.add_argument("--dir", metavar="D", help="the crawl's folder (default: crawl-HOST, by the seeds)")
     verb.add_argument("--file", metavar="F", help="a list of URLs to start from, one a line; - for standard input")
     add_setting(verb, "crawl.max_pages", "N", "stop after N pages, earlier runs included")
     add_setting(verb, "crawl.max_depth", "N", "follow at most N links from a seed")
@@ -85,18 +92,21 @@ def run(arguments: argparse.Namespace) -> int:
     makers(configuration.tree.fetch.schemes)  # found out now, and not by each worker
     load_own()
     choose_urls(configuration.tree)
-    with closing(_typed_seeds(arguments.urls, arguments.file)) as seeds:
+    with closing(typed_seeds(arguments.urls, arguments.file)) as seeds:
         if path is None:
-            path = _default_dir(seeds.first)
+            path = default_dir(seeds)
+            arguments.dir = str(path)
             configuration = config.load(path, arguments.config, flags_of(arguments))
+            if seeds.first is not None:
+                _must_be_the_crawl_of(seeds.first, CrawlFolder(path), configuration.tree)
         folder, tree = CrawlFolder(path), configuration.tree
         if seeds.first is None and not folder.is_crawl:
             raise UsageError(f"{path} is not a crawl yet: give at least one URL to start from, or --file with a list")
+        folder.create()
         if not tree.crawl.contact and not tree.crawl.allow_private:
             say("no --contact given: those who run the sites cannot reach you; a mail address or a page would help")
         for notice in configuration.notices:
             say(notice)
-        folder.create()
         with folder.locked(), configuration.tried(path) as started:
             say(f"{'resuming' if SeedList(path).bytes else 'crawling into'} {path}")
             with served(folder, say) if arguments.is_served else nullcontext("") as served_at:
@@ -105,25 +115,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if ending.damage else 0
 
 
-def _typed_seeds(urls: Sequence[str], file: str | None) -> Spooled:
-    """What to start from. A list is read as a stream, and a bad line is found before anything is made."""
-    try:
-        return Spooled(chain(map(seed_in, urls), seeds_in(_lines(file), f"the list of seeds {file}")))
-    except NotASeed as fault:
-        raise UsageError(fault) from None
-    except OSError as fault:
-        raise UsageError(f"the list of seeds {file} cannot be read: {fault.strerror}") from fault
-
-
-def _lines(file: str | None) -> Iterator[bytes]:
-    if file == "-":
-        yield from sys.stdin.buffer
-    elif file is not None:
-        with Path(file).open("rb") as lines:
-            yield from lines
-
-
-def _default_dir(first: Seed | None) -> Path:
-    if first is None:
+def default_dir(seeds: Spooled) -> Path:
+    """Named after the host whose home page is the only seed, otherwise after the first host and all seeds: the same
+    command finds its folder again, and other seeds have another."""
+    if seeds.first is None:
         raise UsageError("nothing to do: give at least one URL to start from, or --dir with a crawl to resume")
-    return Path(f"crawl-{host_of(first.url).strip('[]').replace(':', '-')}")
+    first = seeds.first.url
+    name = f"crawl-{host_of(first).strip('[]').replace(':', '-')}"
+    if [seed.url for seed in islice(seeds, 2)] == [f"{origin_of(first)}/"]:
+        return Path(name)
+    # A sum, because the order in which seeds are given means nothing.
+    total = sum(int.from_bytes(blake2b(seed.url.encode(), digest_size=8).digest()) for seed in seeds)
+    return Path(f"{name}-{total % 16**6:06x}")
+
+
+def _must_be_the_crawl_of(seed: Seed, folder: CrawlFolder, tree: Tree) -> None:
+    """Nobody named the folder, so whatever crawl is in it has to be that of the same seeds."""
+    if folder.is_crawl and not SeedList(folder.path).index(tree.crawl.scope).has(seed.url):
+        raise UsageError(
+            f"{folder.path} holds a crawl of other seeds: name a folder with --dir (--dir {folder.path} adds "
+            f"{seed.url} to that crawl)"
+        )

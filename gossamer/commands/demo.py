@@ -9,6 +9,8 @@ from pathlib import Path
 from gossamer.demo import run_demo
 from gossamer.runtime.event_loop import in_loop
 
+EXAMPLES = "gossamer demo"
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--dir", metavar="D", default="demo", help="where to put the crawl (default: demo)")

@@ -1,7 +1,7 @@
 """`gossamer export`: hand a crawl's result on, whole at first and then what is new, also while the crawl runs.
 
     parquet      a folder with pages/, links/ and hosts/
-    jsonl        a row of `pages` a line                                 all four: a file, or - for standard output
+    jsonl        a row of `pages` a line                                 all four: a file, or standard output
     cdxj         the index to replay the archive by
     links        a link a line
     hostgraph    source host, target host, number of links
@@ -18,45 +18,80 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
+from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.export import positions
 from gossamer.export.formats import LINE_FORMATS, ExportView, Source, Texts, to_parquet
 from gossamer.export.positions import Export, ExportsFault
+from gossamer.export.targets import BucketTarget, LocalTarget, Target
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.runtime.temporary import temporary_folder
+from gossamer.settings import Tree
 from gossamer.text import counted
 
+EXAMPLES = """
+gossamer export crawl-example.com --to parquet --out tables
+gossamer export crawl-example.com --to jsonl --text | head
+gossamer export crawl-example.com --to cdxj --out s3://bucket/index.cdxj
+"""
+
 FORMATS = ("parquet", "jsonl", "cdxj", "links", "hostgraph")
-TABLES = ("pages", "links", "hosts")
 FLAGS = ("text", "with_noindex", "with_noarchive")
 
 
 def run(arguments: argparse.Namespace) -> None:
     crawl = Path(arguments.dir)
     CrawlFolder(crawl).must_be_crawl()
+    check(arguments)
     try:
-        with positions.locked(crawl):
-            if arguments.forget:
+        if arguments.to is None and arguments.forget is None:
+            show(crawl, as_json=arguments.json)
+            return
+        with positions.locked(crawl, only_reading=arguments.forget is None and arguments.out in (None, "-")):
+            if arguments.forget is not None:
                 forget(crawl, arguments.forget)
-            elif arguments.to is None or arguments.out is None:
-                show(crawl, as_json=arguments.json)
             else:
                 hand_on(crawl, arguments)
     except ExportsFault as fault:
         raise FolderError(str(fault)) from fault
 
 
+def check(arguments: argparse.Namespace) -> None:
+    to, out = arguments.to, arguments.out
+    given = [f"--{flag.replace('_', '-')}" for flag in ("full", *FLAGS) if getattr(arguments, flag)]
+    if to is None and (out is not None or given):
+        what = f"--out {out}" if out is not None else given[0]
+        raise UsageError(f"{what}: as what? Give --to as well: {', '.join(FORMATS)}")
+    if to == "parquet" and out in (None, "-"):
+        raise UsageError("--to parquet needs a folder: name one with --out")
+    if out is None or out == "-":
+        return
+    if "://" in out:
+        where = urlsplit(out)
+        if where.scheme not in ("s3", "s3a") or not where.netloc or set(where.netloc) & set(":@"):
+            raise UsageError(f"--out {out}: wanted s3://BUCKET/NAME; keys come from the environment (AWS_...)")
+        if to != "parquet" and not where.path.strip("/"):
+            raise UsageError(
+                f"--out {out}: --to {to} needs the name of an object, as in {out.rstrip('/')}/pages.{to}"
+            )
+    elif to == "parquet" and Path(out).is_file():
+        raise UsageError(f"--out {out} is a file; --to parquet needs a folder")
+    elif to != "parquet" and Path(out).is_dir():
+        raise UsageError(f"--out {out} is a folder; --to {to} needs a file, or no --out for standard output")
+
+
 def hand_on(crawl: Path, arguments: argparse.Namespace) -> None:
-    path = None if arguments.out == "-" else Path(arguments.out).resolve()
-    check(path, arguments.to)
     wanted = Export(arguments.to, [flag for flag in FLAGS if getattr(arguments, flag)])
     with ExitStack() as open_things:
         view = ExportView(crawl)
         open_things.enter_context(view)
         tree = view.configuration.tree
-        before = begun(crawl, path, wanted, is_full=arguments.full) if path else wanted
+        target = target_of(arguments, tree, open_things)
+        before = begun(crawl, target, wanted, is_full=arguments.full) if target else wanted
         source = Source(
             view,
             before.positions,
@@ -65,58 +100,56 @@ def hand_on(crawl: Path, arguments: argparse.Namespace) -> None:
             arguments.with_noarchive,
             open_things.enter_context(Texts(tree)) if arguments.text else None,
         )
-        if arguments.to == "parquet" and path is not None:
-            to_parquet(source, path)
+        if arguments.to == "parquet" and target is not None:
+            to_parquet(source, target.path)
         else:
-            LINE_FORMATS[arguments.to](source, path)
-    if path is not None:
-        positions.note(crawl, str(path), Export(wanted.to, wanted.options, dict(source.until), left_as(path)))
+            LINE_FORMATS[arguments.to](source, target.path if target else None)
+        if target is not None:
+            target.finish()
+            end = Export(wanted.to, wanted.options, dict(source.until), target.left_as())
+            positions.note(crawl, target.name, end)
     said = report(arguments, source)
-    print(said, file=sys.stdout if path else sys.stderr)
+    print(said, file=sys.stdout if target else sys.stderr)
 
 
-def check(path: Path | None, to: str) -> None:
-    if to == "parquet":
-        if path is None or path.is_file():
-            raise UsageError("--to parquet needs a folder for --out")
-    elif path is not None and path.is_dir():
-        raise UsageError(f"{path} is a folder; --to {to} needs a file for --out, or - for standard output")
+def target_of(arguments: argparse.Namespace, tree: Tree, open_things: ExitStack) -> Target | None:
+    """None: standard output."""
+    is_folder = arguments.to == "parquet"
+    if arguments.out is None or arguments.out == "-":
+        return None
+    if "://" not in arguments.out:
+        return LocalTarget(Path(arguments.out).resolve(), is_folder=is_folder)
+    work = open_things.enter_context(temporary_folder())
+    return BucketTarget(arguments.out, tree.archive.options, work, is_folder=is_folder)
 
 
-def begun(crawl: Path, path: Path, wanted: Export, *, is_full: bool) -> Export:
+def begun(crawl: Path, target: Target, wanted: Export, *, is_full: bool) -> Export:
     """What is noted of a target before anything is written to it. Without positions, it is made from nothing."""
-    before = positions.read(crawl).get(str(path))
+    known = before = positions.read(crawl).get(target.name)
+    is_there = target.is_there
     if not is_full:
-        if before is None and (path.is_file() or any(file.is_file() for file in path.rglob("*"))):
+        if before is None and is_there:
             raise UsageError(
-                f"{path} is there already, and not from this crawl: take another --out, or replace it with --full"
+                f"{target.name} is there already, and not from this crawl: take another --out, "
+                "or replace it with --full"
             )
         if before is not None and (before.to, before.options) != (wanted.to, wanted.options):
             raise UsageError(
-                f"{path} was exported as {described(before)}, and now it would be {described(wanted)}: "
+                f"{target.name} was exported as {described(before)}, and now it would be {described(wanted)}: "
                 "take another --out, or begin it anew with --full"
             )
-    if is_full or before is None or not path.exists() or before.left_as != left_as(path):
+    if is_full or before is None or not is_there or before.left_as != target.left_as():
         before = wanted
+    positions.note(crawl, target.name, before)
     try:
-        for folder in [path / table for table in TABLES] if wanted.to == "parquet" else [path.parent]:
-            folder.mkdir(parents=True, exist_ok=True)
+        target.prepare(keep=bool(before.positions))
     except OSError as fault:
-        raise FolderError(f"{path} cannot be written to: {fault.strerror}") from fault
-    positions.note(crawl, str(path), before)
-    if not before.positions and path.is_dir():
-        # What an export that was cut short has left, or the one that this replaces.
-        for file in [file for table in TABLES for file in (path / table).glob("*.parquet")]:
-            file.unlink()
+        if known is None:
+            positions.note(crawl, target.name, None)  # compaction would wait for it
+        if fault.strerror is None:  # it says all of it itself
+            raise
+        raise FolderError(f"{target.name} cannot be written to: {fault.strerror}") from fault
     return before
-
-
-def left_as(path: Path) -> str:
-    """Whether a file is as we left it: changed by others, or by us in an export whose end was not noted."""
-    if not path.is_file():
-        return ""
-    found = path.stat()
-    return f"{found.st_size} bytes, {found.st_mtime_ns}"
 
 
 def forget(crawl: Path, target: str) -> None:
@@ -134,7 +167,7 @@ def show(crawl: Path, *, as_json: bool) -> None:
         print(msgspec.json.encode(known).decode())
     else:
         lines = [f"{target}: {described(export)}" for target, export in known.items()]
-        print("\n".join(lines) or "nothing was exported so far: give --to and --out")
+        print("\n".join(lines) or "nothing was exported so far: give --to, and --out where it is not to be printed")
 
 
 def described(export: Export) -> str:
@@ -143,8 +176,9 @@ def described(export: Export) -> str:
 
 def report(arguments: argparse.Namespace, source: Source) -> str:
     is_full = not source.since
+    where = arguments.out or "-"
     facts = {
-        "target": arguments.out,
+        "target": where,
         "to": arguments.to,
         "is_full": is_full,
         "visits": source.handed_on,
@@ -152,15 +186,22 @@ def report(arguments: argparse.Namespace, source: Source) -> str:
     }
     if arguments.json:
         return json.dumps(facts)
-    text = f"{arguments.out}: {counted(source.handed_on, 'visit' if is_full else 'new visit')}"
+    text = f"{where}: {counted(source.handed_on, 'visit' if is_full else 'new visit')}"
     return f"{text}, {source.left_out:,} left out that do not want to be indexed" if source.left_out else text
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")
-    verb.add_argument("--to", choices=FORMATS, help="the format; without it, all targets are listed")
     verb.add_argument(
-        "--out", metavar="TARGET", help="a folder for parquet, else a file (.gz packs it), or - to print"
+        "--to",
+        type=OneOf(*FORMATS),
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)}; without it, all targets are listed",
+    )
+    verb.add_argument(
+        "--out",
+        metavar="TARGET",
+        help="a folder for parquet, else a file (.gz packs it), here or at s3://BUCKET/NAME; without, it is printed",
     )
     verb.add_argument("--full", action="store_true", help="everything once more, in place of what the target has")
     verb.add_argument("--text", action="store_true", help="with the text of every page (parquet and jsonl)")

@@ -8,14 +8,22 @@ from pathlib import Path
 import msgspec
 
 from gossamer.api.keys import Keys, Name
+from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
+
+EXAMPLES = """
+gossamer keys crawl-example.com --add anna --scope control
+gossamer keys crawl-example.com
+"""
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")
     verb.add_argument("--add", metavar="NAME", help="make a key and show it, once")
-    verb.add_argument("--scope", choices=("read", "control"), default="read", help="what it is good for (read)")
+    verb.add_argument(
+        "--scope", type=OneOf("read", "control"), default="read", metavar="S", help="read or control (read)"
+    )
     verb.add_argument("--remove", metavar="NAME", help="the key of this name is refused from now on")
     verb.add_argument("--json", action="store_true", help="facts as JSON, one object a line")
 

@@ -1,7 +1,7 @@
 """`gossamer policy`: see or set what holds for hosts and sites, also while the crawl runs.
 
 A registrable domain means the whole site, a longer name that host; `--host` and `--site` say it where the name would
-mean the other. The control API and the dashboard tell them apart in the same way.
+mean the other, and of a URL the host is taken. The control API and the dashboard tell them apart in the same way.
 
 `--file` gives authority in bulk, from lists of the kind that others publish. One a line, with or without a heading:
 
@@ -17,23 +17,33 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from gossamer import config, settings
+from gossamer.commands.verb import host_name, number, say, whole
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.priority import with_start
+from gossamer.inspect.view import CrawlView, bracketed
 from gossamer.maintenance import operator_changes
 from gossamer.settings import FrontierSettings
-from gossamer.url.canonical import canonicalize
+from gossamer.text import meant
 from gossamer.url.site import host_of
-from gossamer.url.typed import priority_in
+from gossamer.url.typed import NotASeed, priority_in, url_in
+
+EXAMPLES = """
+gossamer policy crawl-example.com www.example.com --delay 5s --max-pages 1000
+gossamer policy crawl-example.com example.com --pause
+gossamer policy crawl-example.com
+"""
 
 KEYS = ("delay_s", "crawl_rate", "max_pages", "priority", "paused", "blocked", "trusted")
 CRAWL_KEYS = ("requests_per_s", "bytes_per_s")
+HOSTS_LOOKED_AT = 100_000  # to tell whether a site is known, and which name was meant: a second
 ROWS_MAX = 100_000  # every worker holds them in memory: some 20 MB
 
 
@@ -46,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
             raise UsageError("--file gives authorities to many; give names and other flags in a call of their own")
         authorities = dict(read_authorities(arguments.file, config.load(folder.path).tree.frontier))
         operator_changes.set_authorities(folder, authorities)
-        print(f"gossamer: {len(authorities):,} authorities are set", file=sys.stderr)
+        say(f"{len(authorities):,} authorities are set")
         return
     limits = {key: value for key, value in vars(arguments).items() if key in CRAWL_KEYS and value is not None}
     if limits:
@@ -61,14 +71,12 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.clear:
         changes = msgspec.structs.asdict(NONE) | changes
     if changes:
-        name = host_in(arguments.name)
-        is_site = arguments.is_site if arguments.is_site is not None else operator_changes.is_site(name)
-        if is_site and not operator_changes.is_site(name):
-            raise UsageError(f"{name} is no site: a site is named by its registrable domain, as in example.com")
+        name, is_site = named(arguments.name, arguments.is_site)
         try:
             operator_changes.set_policy(folder, name, changes, is_site=is_site)
         except ValueError as fault:
             raise UsageError(f"this policy makes no sense: {fault}") from fault
+        warn_if_unknown(folder, name, is_site=is_site)
     policies = folder.policies()
     if arguments.json:
         print(msgspec.json.encode(policies).decode())
@@ -76,12 +84,40 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(operator_changes.policy_lines(policies)) or "no policies")
 
 
+def named(text: str, is_site: bool | None) -> tuple[str, bool]:
+    """What a policy is for, and whether that is a whole site. Of a URL it is the host."""
+    name = text
+    if "/" in text:
+        try:
+            name = host_of(url_in(text))
+        except NotASeed as fault:
+            raise UsageError(fault) from None
+        is_site = bool(is_site)
+        say(f"a policy is for a host or a site: taking the host of {text}, {name}")
+    name = host_in(name)
+    if is_site is None:
+        is_site = operator_changes.is_site(name)
+    elif is_site and not operator_changes.is_site(name):
+        raise UsageError(f"{name} is no site: a site is named by its registrable domain, as in example.com")
+    return name, is_site
+
+
 def host_in(text: str) -> str:
-    """The name of a host or site, as it stands in records."""
-    url = canonicalize(f"http://{text}/") if not set(text) & set("/?#@ ") else None
-    if url is None:
-        raise UsageError(f"{text!r} is not the name of a host or a site")
-    return host_of(url)
+    try:
+        return host_name(text)
+    except argparse.ArgumentTypeError as fault:
+        raise UsageError(fault) from None
+
+
+def warn_if_unknown(folder: CrawlFolder, name: str, *, is_site: bool) -> None:
+    """It is no mistake to speak of a host before the crawl has met it, but often it is a slip."""
+    with CrawlView(folder.path) as view:
+        if not is_site and view.host(f"http://{bracketed(name)}/", name) is not None:
+            return
+        known = {host.site if is_site else host.name for host in islice(view.hosts(), HOSTS_LOOKED_AT)}
+    if name not in known:
+        noun = "no host of the site" if is_site else "no host"
+        say(f"the crawl knows {noun} {name} so far: {meant(name, known)}the policy is kept for when it does")
 
 
 def read_authorities(file: str, settings: FrontierSettings) -> Iterator[tuple[str, float]]:
@@ -155,9 +191,9 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     kind.add_argument("--host", dest="is_site", action="store_false", help="NAME is a host: it holds for it alone")
     verb.add_argument("--delay", dest="delay_s", type=seconds, metavar="TIME", help="wait after each answer")
     verb.add_argument(
-        "--crawl-rate", type=float, metavar="N", help="requests a second at most; of a site all its hosts together"
+        "--crawl-rate", type=number, metavar="N", help="requests a second at most; of a site all its hosts together"
     )
-    verb.add_argument("--max-pages", type=int, metavar="N", help="its budget of pages")
+    verb.add_argument("--max-pages", type=whole(1), metavar="N", help="its budget of pages")
     verb.add_argument("--priority", type=priority, metavar="X", help="its authority: high, medium, low or 0 to 1")
     for flag, key, value, text in (
         ("--pause", "paused", True, "ask nothing for now"),
@@ -168,7 +204,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         ("--distrust", "trusted", False, "look for traps there again"),
     ):
         verb.add_argument(flag, dest=key, action="store_const", const=value, help=text)
-    verb.add_argument("--requests-per-s", type=float, metavar="N", help="of the whole crawl, without a NAME; 0: any")
+    verb.add_argument("--requests-per-s", type=number, metavar="N", help="of the whole crawl, without a NAME; 0: any")
     verb.add_argument("--bytes-per-s", type=bytes_in, metavar="SIZE", help="the same: 500KiB, 10MiB; 0: any")
     verb.add_argument(
         "--file", metavar="F", help="authorities of many: NAME,X or PLACE,NAME a line; - for standard input"

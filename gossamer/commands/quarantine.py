@@ -14,6 +14,11 @@ from gossamer.inspect.page_facts import page_facts
 from gossamer.inspect.view import CrawlView
 from gossamer.maintenance.operator_changes import quarantine_line, release_url_anywhere
 
+EXAMPLES = """
+gossamer quarantine crawl-example.com
+gossamer quarantine crawl-example.com --release https://example.com/huge.pdf
+"""
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")

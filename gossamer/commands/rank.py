@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 
 from gossamer.clock import RealClock
-from gossamer.config import UsageError
+from gossamer.commands.verb import whole
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.ranking import Ranked, Report, rank_crawl
 from gossamer.text import counted, size, span
 
+EXAMPLES = "gossamer rank crawl-example.com --top 20"
+
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.top < 0:
-        raise UsageError(f"--top {arguments.top}: wanted how many, 0 or more")
     crawl = Path(arguments.dir)
     CrawlFolder(crawl).must_be_crawl()
     try:
@@ -66,5 +66,5 @@ def _agreement(noun: str, agree: dict[str, float]) -> str:
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder; the crawl may be running")
-    verb.add_argument("--top", type=int, default=10, metavar="N", help="show the N best (default: 10)")
+    verb.add_argument("--top", type=whole(0), default=10, metavar="N", help="show the N best (default: 10)")
     verb.add_argument("--json", action="store_true", help="facts as one JSON object")

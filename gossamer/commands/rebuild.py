@@ -8,14 +8,17 @@ from pathlib import Path
 import msgspec
 
 from gossamer.clock import RealClock
+from gossamer.commands.verb import whole
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.rebuild import rebuilt, text_of
 
+EXAMPLES = "gossamer rebuild crawl-example.com --partition 3"
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder; the crawl has to be stopped")
-    verb.add_argument("--partition", type=int, required=True, metavar="N", help="which one")
+    verb.add_argument("--partition", type=whole(0), required=True, metavar="N", help="which one")
     verb.add_argument("--json", action="store_true", help="the figures as one JSON object")
 
 

@@ -7,15 +7,18 @@ from pathlib import Path
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.commands.verb import say
-from gossamer.config import UsageError
+from gossamer.commands.verb import OneOf, host_name, say
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.retry import CAN_PASS
 from gossamer.maintenance import operator_changes
 from gossamer.records import Reason
 from gossamer.text import COMMAND, counted
-from gossamer.url.canonical import canonicalize, choose_for
-from gossamer.url.site import host_of
+from gossamer.url.canonical import choose_for
+
+EXAMPLES = """
+gossamer retry crawl-example.com
+gossamer retry crawl-example.com --host www.example.com --reason robots
+"""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -23,22 +26,18 @@ def run(arguments: argparse.Namespace) -> None:
     folder.must_be_crawl()
     tree = config.load(folder.path, environment={}).tree
     choose_for(tree)
-    if arguments.reason is not None and arguments.reason not in CAN_PASS:
-        raise UsageError(f"--reason {arguments.reason}: one of {', '.join(sorted(CAN_PASS))}")
     reason = Reason(arguments.reason) if arguments.reason is not None else None
-    count = operator_changes.retry_anywhere(folder, tree, RealClock(), _host(arguments.host), reason, say)
+    count = operator_changes.retry_anywhere(folder, tree, RealClock(), arguments.host, reason, say)
     going_on = "" if folder.is_locked else f"; `{COMMAND} crawl --dir {folder.path}` crawls them"
     print(f"{counted(count, 'URL')} queued again{going_on}")
 
 
-def _host(text: str | None) -> str | None:
-    url = canonicalize(f"http://{text}/") if text is not None else None
-    if text is not None and url is None:
-        raise UsageError(f"--host {text}: this is no host")
-    return host_of(url) if url is not None else None
-
-
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder, running or not")
-    verb.add_argument("--host", metavar="H", help="only what this host has")
-    verb.add_argument("--reason", metavar="R", help="only, or also, what failed or was refused for this reason")
+    verb.add_argument("--host", type=host_name, metavar="H", help="only what this host has")
+    verb.add_argument(
+        "--reason",
+        type=OneOf(*sorted(CAN_PASS)),
+        metavar="R",
+        help="only, or also, what failed or was refused for this reason",
+    )

@@ -12,9 +12,14 @@ from gossamer.folder import CrawlFolder
 from gossamer.inspect.robots_facts import asked_now, stored, text_of
 from gossamer.runtime.event_loop import in_loop
 
+EXAMPLES = """
+gossamer robots https://example.com/search --contact you@example.org
+gossamer robots https://example.com/search --dir crawl-example.com
+"""
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("url", metavar="URL")
+    verb.add_argument("url", metavar="URL", help="any URL; it is made canonical first")
     verb.add_argument("--dir", metavar="D", help="as a crawl knows it; without, the server is asked now")
     verb.add_argument("--json", action="store_true", help="facts as one JSON object")
     add_setting(verb, "crawl.contact", "WHO", "mail address or URL, for those who run the site")

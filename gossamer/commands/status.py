@@ -12,6 +12,11 @@ from gossamer.inspect.view import CrawlView
 from gossamer.messages import control_client
 from gossamer.messages.control_messages import AskNow, Now
 
+EXAMPLES = """
+gossamer status crawl-example.com
+gossamer status crawl-example.com --json
+"""
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")

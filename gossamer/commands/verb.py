@@ -1,22 +1,28 @@
-"""What the verbs of the command share: flags that are settings, and how facts and complaints are printed.
+"""What the verbs of the command share: flags that are settings, types of arguments, and how facts are printed.
 
-A verb is a file of this folder with two functions: `add_arguments` describes its flags, `run` gets the parsed
-arguments and returns an exit code, or nothing for 0. cli.py has the table of all verbs.
+A verb is a file of this folder. `EXAMPLES` has calls of it for its help, `add_arguments` describes its flags, `run`
+gets the parsed arguments and returns an exit code, or nothing for 0. cli.py has the table of all verbs.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gossamer import config, settings
+from gossamer.clock import RealClock
 from gossamer.config import ConfigError, UsageError
 from gossamer.records import Url
-from gossamer.text import printable
-from gossamer.url.canonical import choose_for
+from gossamer.text import meant, printable
+from gossamer.url.canonical import canonicalize, choose_for
 from gossamer.url.link_filter import LinkFilter
+from gossamer.url.site import host_of
 from gossamer.url.typed import NotASeed, url_in
+
+WHOLE_MAX = 10**15
 
 
 def show(text: str) -> None:
@@ -26,7 +32,7 @@ def show(text: str) -> None:
 
 def say(text: str) -> None:
     """What goes on, on standard error."""
-    print(f"gossamer: {text}", file=sys.stderr, flush=True)
+    print(printable(f"gossamer: {text}"), file=sys.stderr, flush=True)
 
 
 def url_of(text: str) -> Url:
@@ -43,6 +49,67 @@ def choose_urls(tree: settings.Tree) -> None:
         LinkFilter((), prefixes=tree.crawl.prefixes, hosts_excluded=tree.crawl.hosts_excluded)
     except ValueError as fault:
         raise ConfigError(f"crawl: {fault}") from None
+
+
+# ---- types of arguments: each says in its own words what would be right --------------------------------------
+
+
+class OneOf:
+    """One of some words. Shell completion offers them."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, text: str) -> str:
+        if text not in self.words:
+            hint = meant(text, self.words)
+            raise argparse.ArgumentTypeError(f"{text!r} is not known: {hint}wanted one of {', '.join(self.words)}")
+        return text
+
+
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """A whole number between two; None: as large as counters go."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdecimal() or not low <= int(text[:19]) <= (high or WHOLE_MAX):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {low} {f'to {high}' if high else 'on'}"
+            )
+        return int(text)
+
+    return read
+
+
+def number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e18:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 10e9 or 0.5")
+    return value
+
+
+def since(text: str) -> float:
+    """A moment: so long ago (`2h`), or a date with or without a time, in UTC where no zone is given."""
+    try:
+        return RealClock().now() - settings.seconds(text)
+    except ValueError:
+        pass
+    try:
+        at = datetime.fromisoformat(text)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        wanted = "30m, 2h or 7d for so long ago, or a date like 2026-07-01 or 2026-07-01T12:00Z"
+        raise argparse.ArgumentTypeError(f"{text!r} is no moment: wanted {wanted}") from None
+
+
+def host_name(text: str) -> str:
+    """The name of a host or site, as it stands in records."""
+    url = canonicalize(f"http://{text}/") if not set(text) & set("/?#@ ") else None
+    if url is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a host")
+    return host_of(url)
 
 
 # ---- flags that are settings -------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import msgspec
 from gossamer.folder import CrawlFolder
 from gossamer.inspect.verify import lines_of, verified
 
+EXAMPLES = "gossamer verify crawl-example.com"
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")

@@ -11,10 +11,12 @@ from gossamer.commands.verb import show
 from gossamer.inspect.view import CrawlView
 from gossamer.inspect.why_facts import why_facts, why_text
 
+EXAMPLES = "gossamer why crawl-example.com https://example.com/private"
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder")
-    verb.add_argument("url", metavar="URL")
+    verb.add_argument("url", metavar="URL", help="any URL; it is made canonical first")
     verb.add_argument("--json", action="store_true", help="facts as JSON, one object a line")
 
 

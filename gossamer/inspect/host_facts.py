@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gossamer.clock import Clock
@@ -34,10 +34,10 @@ def host_facts(host: Host, now: float) -> Facts:
     }
 
 
-def hosts_facts(view: CrawlView, clock: Clock) -> Iterator[Facts]:
-    """Every host, with the patterns of its URLs that are used up: of those nothing more is asked for."""
+def hosts_facts(view: CrawlView, hosts: Iterable[Host], clock: Clock) -> Iterator[Facts]:
+    """With the patterns of their URLs that are used up: of those nothing more is asked for."""
     is_home = view.filters(clock).is_home
-    for host in view.hosts():
+    for host in hosts:
         patterns = view.patterns(f"http://{host.name}/", is_home)
         traps = [
             {"pattern": name, "pages": pages, "alike": alike}

@@ -46,4 +46,7 @@ def page_facts(known: UrlRecord) -> Facts:
 def page_line(known: UrlRecord) -> str:
     mark = str(known.status) if known.status is not None else "-"
     note = known.reason or (known.verdict.kind if known.verdict else "") or ("moved" if known.moved_to else "")
-    return f"{mark:>4} {note:<16} {size(known.body_bytes):>9}  {known.url}"
+    return f"{mark:>6} {note:<20} {size(known.body_bytes):>9}  {known.url}"
+
+
+PAGE_HEAD = f"{'status':>6} {'reason or verdict':<20} {'bytes':>9}  url"

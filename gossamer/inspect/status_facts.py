@@ -112,7 +112,7 @@ def status_text(facts: Facts) -> str:
         f"  failed       {facts['failed']:>12,}",
         f"  refused      {facts['refused']:>12,}",
         f"  quarantined  {facts['quarantined']:>12,}",
-        f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs are looked up for nothing",
+        f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs looked up for nothing",
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
         *recrawl_text(facts["recrawl"]),

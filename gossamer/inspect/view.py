@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
+import msgspec
+
 from gossamer import config
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
@@ -17,7 +19,7 @@ from gossamer.frontier.disk.tables import TABLES, Totals, host_key
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.rules.policy import Policies
 from gossamer.frontier.rules.priority import with_start
-from gossamer.records import Host, RobotsCopy, Url, UrlRecord
+from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
 from gossamer.seeds import SeedList
@@ -109,14 +111,21 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         said = policies.of(host).priority
         if said is not None:
             return said
-        name = f"[{host.name}]" if ":" in host.name else host.name
         return round(
-            with_start(self.planner(f"http://{name}/").credit.authority(host), self.configuration.tree.frontier), 4
+            with_start(
+                self.planner(f"http://{bracketed(host.name)}/").credit.authority(host),
+                self.configuration.tree.frontier,
+            ),
+            4,
         )
 
-    def known(self) -> Iterator[UrlRecord]:
-        for reader in self._readers:
-            yield from (known for _, known in reader.all_url_records())
+    def known(self, host: str | None = None) -> Iterator[UrlRecord]:
+        """Every URL that was accepted, of one host or of all."""
+        for reader in self._readers if host is None else [self._reader(f"http://{bracketed(host)}/")]:
+            in_flight = frozenset(reader.keys_in_flight())
+            for key, known in reader.all_url_records(prefix=host_key(host) if host is not None else b""):
+                is_leased = known.state is State.QUEUED and key in in_flight
+                yield msgspec.structs.replace(known, state=State.IN_FLIGHT) if is_leased else known
 
     def asked(self) -> Iterator[UrlRecord]:
         """The URLs that were asked for."""
@@ -130,3 +139,8 @@ class CrawlView(AbstractContextManager["CrawlView"]):
     def hosts(self) -> Iterator[Host]:
         for reader in self._readers:
             yield from reader.all_hosts()
+
+
+def bracketed(host: str) -> str:
+    """As it stands in a URL."""
+    return f"[{host}]" if ":" in host else host

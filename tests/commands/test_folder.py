@@ -61,7 +61,7 @@ async def test_a_folder_with_settings_that_there_were_once_goes_on_or_says_why_n
     assert 'frontier.seen = "fast"' in ran.err and "a filter alone loses URLs" in ran.err
     kept = (crawl / "gossamer.toml").read_text()
     assert "seen = " not in kept and "[context]" not in kept
-    (crawl / "gossamer.toml").write_text(kept.replace("[archive]\n", '[archive]\nkind = "objects"\n'))
+    (crawl / "gossamer.toml").write_text(kept + '[archive]\nkind = "objects"\n')
     for verb in (["status", crawl], ["crawl", "--dir", crawl]):
         refused = await gossamer(*verb)
         assert refused.code == 2 and "Traceback" not in refused.err

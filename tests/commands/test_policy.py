@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli import run
+from gossamer.clock import RealClock
+from gossamer.cluster.partitions import partition_of
 from gossamer.commands.policy import read_authorities
 from gossamer.config import UsageError
-from gossamer.settings import FrontierSettings
+from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.store import RocksStore
+from gossamer.frontier.disk.tables import TABLES
+from gossamer.frontier.frontier import Frontier
+from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.url.typed import NotASeed, seed_in
 from tests.api.serving import empty_crawl
+from tests.export.crawls import command
+from tests.frontier.stories import link
 
 
 def test_authorities_are_given_in_bulk_and_what_else_was_said_stays(
@@ -53,3 +61,30 @@ def test_a_priority_may_be_a_word_wherever_seeds_are_typed() -> None:
     ]
     with pytest.raises(NotASeed, match="urgent"):
         seed_in("http://a.test/ priority=urgent")
+
+
+def test_a_policy_takes_the_host_of_a_url_and_warns_where_nobody_knows_it(folder: Path) -> None:
+    crawl = empty_crawl(folder / "crawl")
+    url = "http://www.example.org/"
+    store = RocksStore(CrawlFolder(crawl).partition(partition_of(url, 2)), TABLES)
+    clock, settings = RealClock(), (FrontierSettings(), PolitenessSettings())
+    frontier = Frontier.open(store, store.folder, clock, lambda link: None, *settings)
+    frontier.add([link(url)])
+    frontier.close()
+    store.close()
+
+    known = command("policy", crawl, "https://www.example.org/docs?x", "--block")
+    assert known.code == 0 and known.out.split() == ["host", "www.example.org", "blocked=True"]
+    assert known.err == (
+        "gossamer: a policy is for a host or a site: taking the host of https://www.example.org/docs?x, "
+        "www.example.org\n"
+    )
+    assert command("policy", crawl, "example.org", "--pause").err == ""  # the site of a host that it knows
+    slip = command("policy", crawl, "www.exmaple.org", "--pause")
+    assert slip.code == 0 and slip.err == (
+        "gossamer: the crawl knows no host www.exmaple.org so far: did you mean www.example.org? the policy is kept "
+        "for when it does\n"
+    )
+    assert "no host of the site exmaple.org" in command("policy", crawl, "exmaple.org", "--pause").err
+    for nonsense in ("http://", "a b.test"):
+        assert command("policy", crawl, nonsense, "--pause").code == 2

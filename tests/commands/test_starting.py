@@ -5,17 +5,27 @@ from __future__ import annotations
 import shutil
 import socket
 import stat
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from gossamer import config
+from gossamer.commands.crawl import default_dir
+from gossamer.commands.seeds import typed_seeds
 from gossamer.folder import CrawlFolder
+from gossamer.records import Seed
 from gossamer.seeds import SeedList
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.web import Web
+from tests.api.serving import empty_crawl
 from tests.crawl.command import gossamer, quick_settings
+from tests.export.crawls import command
 
 SEEDS = 60_000
+# Settings that look right, and that the archive does not take when the crawl starts.
+UNUSABLE = ["--set", "archive.url=s3://bucket/crawl", "--set", "archive.options=colour=red"]
 
 
 async def test_a_long_list_of_seeds_holds_up_nothing_and_is_read_once(folder: Path) -> None:
@@ -67,11 +77,11 @@ async def test_a_setting_that_is_refused_is_not_kept(folder: Path) -> None:
         crawl = ["crawl", server.url(0), "--dir", folder / "crawl", "--allow-private", *quick_settings()]
         assert (await gossamer(*crawl)).code == 0
         kept = (folder / "crawl/gossamer.toml").read_bytes()
-        ran = await gossamer(*crawl, "--set", "archive.url=s3://", "--set", "crawl.max_pages=7")
-        assert ran.code != 0 and "Traceback" not in ran.err
+        ran = await gossamer(*crawl, *UNUSABLE, "--set", "crawl.max_pages=7")
+        assert ran.code != 0 and "Traceback" not in ran.err and "colour" in ran.err
         assert (folder / "crawl/gossamer.toml").read_bytes() == kept
         assert (await gossamer(*crawl)).code == 0
-    ran = await gossamer("crawl", "http://127.0.0.1:9/", "--dir", folder / "new", "--set", "archive.url=s3://")
+    ran = await gossamer("crawl", "http://127.0.0.1:9/", "--dir", folder / "new", *UNUSABLE)
     assert ran.code != 0 and not CrawlFolder(folder / "new").is_crawl
 
 
@@ -107,3 +117,48 @@ def test_nobody_else_can_hold_the_lock(folder: Path) -> None:
     lock.chmod(0o666)  # as an earlier version left it
     with crawl.locked():
         assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+
+
+def default_folder(*urls: str, file: Path | None = None) -> str:
+    with closing(typed_seeds(urls, str(file) if file else None)) as seeds:
+        return str(default_dir(seeds))
+
+
+def test_the_default_folder_tells_crawls_of_different_seeds_apart(folder: Path) -> None:
+    assert default_folder("https://example.com") == "crawl-example.com"
+    assert default_folder("http://[::1]:8080/") == "crawl---1"
+    docs = default_folder("https://example.com/docs")
+    both = default_folder("https://example.com/", "https://example.org/")
+    assert len({"crawl-example.com", docs, both}) == 3
+    assert docs.startswith("crawl-example.com-") and both.startswith("crawl-example.com-")
+    # The same command finds its folder again, and what it says of the seeds means nothing.
+    assert default_folder("https://example.com/docs#top") == docs
+    (folder / "list").write_text("https://example.com/docs priority=high\n")
+    assert default_folder(file=folder / "list") == docs
+
+
+def test_the_default_folder_is_not_taken_from_a_crawl_of_other_seeds(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    crawl = CrawlFolder(empty_crawl(Path("crawl-127.0.0.1")))
+    SeedList(crawl.path).take([Seed("http://127.0.0.1:7777/")], "host")
+    ran = command("crawl", "http://127.0.0.1:8888/", "--allow-private")
+    assert ran.code == 2 and ran.err == (
+        "gossamer: crawl-127.0.0.1 holds a crawl of other seeds: name a folder with --dir (--dir crawl-127.0.0.1 "
+        "adds http://127.0.0.1:8888/ to that crawl)\n"
+    )
+
+
+def test_the_demo_deletes_nothing_that_it_did_not_make(folder: Path) -> None:
+    crawl = empty_crawl(folder / "demo")
+    SeedList(crawl).take([Seed("http://127.0.0.1:7777/")], "host")  # somebody's own, of a server on this machine
+    ran = command("demo", "--dir", crawl)
+    assert ran.code == 1 and ran.err == f"gossamer: {crawl} holds a crawl that is not a demo: choose another --dir\n"
+    (crawl / "demo.txt").touch()
+    (crawl / "pages.jsonl").write_text("exported with care")
+    ran = command("demo", "--dir", crawl)
+    assert ran.code == 1 and ran.err == (
+        f"gossamer: {crawl} holds pages.jsonl, which no demo made: choose another --dir\n"
+    )
+    assert (crawl / "seeds.txt").exists() and (crawl / "pages.jsonl").exists()

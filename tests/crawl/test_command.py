@@ -145,6 +145,7 @@ async def test_the_demo_runs_in_less_than_a_minute_and_is_polite(folder: Path) -
     assert ran.code == 0, ran.err
     assert "     0 requests for something that robots.txt forbids" in ran.out
     assert "     0 times two requests at once to one host" in ran.out
+    assert (folder / "demo/demo.txt").exists()  # so that the next demo may replace it
     again = await gossamer("status", folder / "demo")
     assert "some servers do not answer" in again.out  # a host of the demo has no robots.txt for anybody
 

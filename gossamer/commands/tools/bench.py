@@ -6,33 +6,33 @@ import argparse
 from pathlib import Path
 
 from gossamer.bench.command import bench
+from gossamer.commands.verb import number, whole
+
+EXAMPLES = """
+gossamer bench --quick
+gossamer bench --rounds 5 --save report.json
+"""
 
 CACHE = Path("~/.cache/gossamer/bench")
 PEERS = "gossamer,scrapy,crawlee,wget2"
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--hosts", type=_at_least_1, metavar="N", help="hosts (default: 400)")
-    verb.add_argument("--pages", type=_at_least_1, metavar="N", help="pages a host (default: 50)")
-    verb.add_argument("--page-bytes", type=_at_least_1, default=21_000, metavar="N", help="default: 21000")
+    verb.add_argument("--hosts", type=whole(1), metavar="N", help="hosts (default: 400)")
+    verb.add_argument("--pages", type=whole(1), metavar="N", help="pages a host (default: 50)")
+    verb.add_argument("--page-bytes", type=whole(1), default=21_000, metavar="N", help="default: 21000")
     verb.add_argument("--tls", action="store_true", help="pages over https")
-    verb.add_argument("--rounds", type=_at_least_1, metavar="N", help="runs of each crawler, in turn (default: 5)")
-    verb.add_argument("--seconds", type=float, metavar="S", help="longest run (default: 30)")
+    verb.add_argument("--rounds", type=whole(1), metavar="N", help="runs of each crawler, in turn (default: 5)")
+    verb.add_argument("--seconds", type=number, metavar="S", help="longest run (default: 30)")
     verb.add_argument("--quick", action="store_true", help="40 hosts, 25 pages each, one round: to see that it works")
     verb.add_argument("--crawlers", default=PEERS, metavar="LIST", help=f"default: {PEERS}")
     verb.add_argument("--profile", action="store_true", help="also a crawl that is looked into, stage by stage")
     verb.add_argument("--picture", type=Path, metavar="F", help="draw the result into this SVG file")
     verb.add_argument("--save", type=Path, metavar="F", help="write the report as JSON into this file, too")
     verb.add_argument("--cache", type=Path, default=CACHE, metavar="D", help=f"pages and peers (default: {CACHE})")
-    verb.add_argument("--port", type=_at_least_1, default=18_080, metavar="N", help="of the web server")
+    verb.add_argument("--port", type=whole(1, 65_535), default=18_080, metavar="N", help="of the web server")
     verb.add_argument("--json", action="store_true", help="the report as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     return bench(arguments)
-
-
-def _at_least_1(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)

@@ -7,19 +7,22 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gossamer.commands.verb import OneOf, whole
 from gossamer.folder import FolderError
 from gossamer.runtime.event_loop import in_loop
 from gossamer.synthetic_web.command import run_web
 from gossamer.synthetic_web.options import WebOptions
 
+EXAMPLES = "gossamer web --hosts 50 --pages 40 --port 8081"
+
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--hosts", type=int, default=50, metavar="N")
-    verb.add_argument("--pages", type=int, default=40, metavar="N", help="pages a host")
-    verb.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed gives the same web")
+    verb.add_argument("--hosts", type=whole(1, 60_000), default=50, metavar="N", help="default: 50")
+    verb.add_argument("--pages", type=whole(1, 10**6), default=40, metavar="N", help="pages a host")
+    verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the same seed gives the same web")
     kinds = "world: sites with every habit; everything: with traps on all of them; plain: without habits"
-    verb.add_argument("--kind", choices=("world", "everything", "plain"), default="world", help=kinds)
-    verb.add_argument("--port", type=int, default=8081)
+    verb.add_argument("--kind", type=OneOf("world", "everything", "plain"), default="world", metavar="K", help=kinds)
+    verb.add_argument("--port", type=whole(1, 65_535), default=8081, metavar="N", help="default: 8081")
     verb.add_argument("--log", type=Path, metavar="F", help="write the access log here, as JSON lines")
 
 

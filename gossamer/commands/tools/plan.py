@@ -8,7 +8,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from gossamer.bench.planning import MEASURED, MIXES, Assumptions, Measured, meanings, measured_in, plan, text
+from gossamer.commands.verb import number
 from gossamer.config import UsageError
+
+EXAMPLES = """
+gossamer plan --pages-per-month 1e9
+gossamer plan --pages-per-month 1e9 --measured report.json
+"""
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
@@ -28,7 +34,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         verb.add_argument(
             f"--{field.name.replace('_', '-')}",
             dest=f"assumed_{field.name}",
-            type=_not_negative,
+            type=number,
             metavar="X",
             help=f"{about[field.name]} (default: {field.default:g})".replace("%", "%%"),
         )
@@ -73,17 +79,6 @@ def _measured(files: list[Path]) -> Measured:
 
 
 def _positive(text: str) -> float:
-    number = _not_negative(text)
-    if not number:
+    if not number(text):
         raise argparse.ArgumentTypeError("0 pages need no plan")
-    return number
-
-
-def _not_negative(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e18:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 10e9 or 0.5")
-    return number
+    return number(text)
