@@ -145,7 +145,7 @@ class Partition:
         if frontier.moved_back_s:
             days = frontier.moved_back_s / DAY_S
             around.say(
-                f"the last run's clock was {days:.1f} days ahead of this one: what it scheduled was moved back as much"
+                f"the last run's clock was {days:.1f} days ahead of this one: what it scheduled was moved back"
             )
         frontier.begin(self.epoch)
         note = around.folder.partition(number) / "writer"
