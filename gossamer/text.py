@@ -83,6 +83,16 @@ _SECRETS = (
     ),
 )
 
+# Something went wrong, here or there. All others are decisions: of robots.txt, a filter, a bound or a person.
+TROUBLES = frozenset(
+    {
+        *(Reason.ROBOTS_UNREACHABLE, Reason.HOST_DOWN, Reason.DNS, Reason.CONNECT, Reason.TLS, Reason.TIMEOUT),
+        *(Reason.TOO_SLOW, Reason.TOO_LARGE, Reason.BROKEN_ANSWER, Reason.STALE_CONNECTION, Reason.GONE),
+        *(Reason.CLIENT_ERROR, Reason.SERVER_ERROR, Reason.OVERLOADED, Reason.BAD_REDIRECT, Reason.REDIRECT_LOOP),
+        *(Reason.TOO_MANY_REDIRECTS, Reason.KILLS_WORKER, Reason.UNREADABLE, Reason.NO_ROOM, Reason.NO_RESOURCES),
+    }
+)
+
 
 def explained(word: str) -> str:
     return EXPLAINED[Reason(word)] if word else "no answer so far"

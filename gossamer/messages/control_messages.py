@@ -142,12 +142,15 @@ class Now(Message, frozen=True):
     wait: Wait | None = None  # None: somebody may be asked now, or there is nobody
 
 
+STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")
+"""What answers are counted by: the first digit of their status. None: there was no answer, or one above 599."""
+
 FETCH_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the classes that times of answers are counted in."""
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A crawl at one moment, for a picture of it over time (history.py). Pages, bytes and errors only grow."""
+    """A crawl at one moment, for a picture of it over time (history.py). What was done only grows, over all runs."""
 
     at: float
     pages: int = 0
@@ -157,6 +160,12 @@ class Point(msgspec.Struct, frozen=True):
     waiting: int = 0
     hosts: int = 0
     memory_bytes: int = 0
+    started_at: float = 0.0  # the run that it belongs to; 0: a line of an earlier version
+    duplicates: int = 0
+    disk_free_bytes: int = 0
+    freshness: float = 0.0  # of pages that are visited again, as estimated
+    statuses: list[int] = []  # answers by STATUS_CLASSES
+    fetch_s: list[int] = []  # answers by the time they took, as in `Now`
 
 
 class RecentPoints(Message, frozen=True):

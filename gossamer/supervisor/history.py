@@ -4,7 +4,7 @@ A line is a `Point`: what was done so far, and how much there is to do. There is
 of each run. The file is for pictures and for "today", and worth no crawl: where it cannot be written, it is not; a
 line that broke off is passed over, and the next one starts on a line of its own.
 
-The file is never read whole, however long it gets (60 MB a year): lines are in the order of time, so a moment is
+The file is never read whole, however long it gets (150 MB a year): lines are in the order of time, so a moment is
 found by halving, and a picture of 500 points reads 500 lines.
 """
 
@@ -14,6 +14,7 @@ import mmap
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -66,9 +67,10 @@ class History:
 
 
 def points(folder: CrawlFolder, since: float = 0.0, most: int = 500) -> list[Point]:
-    """At most so many points of a crawl's life, evenly among its lines, the last one always."""
+    """At most so many points of a crawl's life, evenly among its lines, the last one always; and where a run began
+    between two of them, the end of the one before and its own begin: nothing ran in between."""
     with _mapped(folder.history) as content:
-        return _some(content, _first_since(content, since), most)
+        return list(_with_gaps(content, _some(content, _first_since(content, since), most)))
 
 
 def last(folder: CrawlFolder) -> Point | None:
@@ -131,6 +133,17 @@ def _first_since(content: mmap.mmap | bytes, moment: float) -> int:
             low = found[0] + 1
     found = _next(content, low)
     return found[0] if found else len(content)
+
+
+def _with_gaps(content: mmap.mmap | bytes, some: list[Point]) -> Iterator[Point]:
+    for before, point in pairwise([None, *some]):
+        assert point is not None
+        if before is not None and before.started_at != point.started_at > before.at:
+            at = _first_since(content, point.started_at)
+            first = _next(content, at)
+            ends = [_last_before(content, at), first[1] if first else None]
+            yield from (each for each in ends if each is not None and before.at < each.at < point.at)
+        yield point
 
 
 def _some(content: mmap.mmap | bytes, start: int, most: int) -> list[Point]:

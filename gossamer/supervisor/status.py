@@ -5,7 +5,7 @@ The supervisor hands over every round of reports; the terminal, the log and whoe
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, zip_longest
 
 from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
@@ -20,7 +20,7 @@ from gossamer.supervisor import history
 from gossamer.supervisor.history import History
 from gossamer.supervisor.pool_member import Member
 from gossamer.supervisor.worker_pool import WorkerPool
-from gossamer.worker.progress import Progress, added_up, memory_bytes, slowest, total
+from gossamer.worker.progress import Progress, added_up, memory_bytes, slowest, total, troubles
 
 
 class CrawlStatus:
@@ -36,7 +36,7 @@ class CrawlStatus:
         self._clock = clock
         self._ever: dict[int, Report] = {}  # the last report of every worker that ever lived: its counters stay
         self._history: History | None = None
-        self._errors_before = 0  # in earlier runs
+        self._before = Point(0.0)  # the end of the run before: what is counted by the run goes on from there
 
     # ---- what comes in -----------------------------------------------------------------------------------
 
@@ -54,8 +54,7 @@ class CrawlStatus:
         if self._history is not None:
             return self._history.note(self._point())
         self.totals_at_start = self.totals
-        before = history.last(self._folder)
-        self._errors_before = before.errors if before else 0
+        self._before = history.last(self._folder) or self._before
         self._history = History(self._folder.history, self._point())
         return False
 
@@ -139,7 +138,20 @@ class CrawlStatus:
         )
 
     def _point(self) -> Point:
-        totals = self.totals
-        errors = self._errors_before + self.progress.errors.total()
-        done = (totals.pages, totals.bytes, errors, totals.queued, totals.waiting, totals.hosts)
-        return Point(self._clock.now(), *done, self.memory_bytes)
+        totals, progress, before = self.totals, self.progress, self._before
+        return Point(
+            at=self._clock.now(),
+            pages=totals.pages,
+            bytes=totals.bytes,
+            errors=before.errors + troubles(progress.errors),
+            queued=totals.queued,
+            waiting=totals.waiting,
+            hosts=totals.hosts,
+            memory_bytes=self.memory_bytes,
+            started_at=progress.started_at,
+            duplicates=totals.duplicates,
+            disk_free_bytes=self.disk_free_bytes,
+            freshness=round(self.recrawl_plan.freshness, 4),
+            statuses=[then + now for then, now in zip_longest(before.statuses, progress.status_classes, fillvalue=0)],
+            fetch_s=[then + now for then, now in zip_longest(before.fetch_s, progress.fetch_s, fillvalue=0)],
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from pathlib import Path
 from typing import TypeVar
@@ -18,10 +18,10 @@ from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
-from gossamer.messages.control_messages import FETCH_S, Event, SlowHost
+from gossamer.messages.control_messages import FETCH_S, STATUS_CLASSES, Event, SlowHost
 from gossamer.messages.worker_messages import News
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Reason, Refused, Result, RobotsRead
-from gossamer.text import span
+from gossamer.text import TROUBLES, span
 
 C = TypeVar("C", Totals, DnsCounts, RobotsCounts)
 
@@ -109,7 +109,15 @@ class Progress:
         self.statuses: Counter[int] = Counter()
         self.unanswered: Counter[str] = Counter()
         self._slow: list[tuple[float, SlowHost]] = []  # with the moment of their report
-        self._recent: deque[tuple[float, int, int, int]] = deque()  # when, pages, bytes, errors: one a report
+        self._recent: deque[tuple[float, int, int, int]] = deque()  # when, pages, bytes, troubles: one a report
+
+    @property
+    def status_classes(self) -> list[int]:
+        """Answers by `STATUS_CLASSES`."""
+        counts = [0] * len(STATUS_CLASSES)
+        for status, count in self.statuses.items():
+            counts[min(status // 100, len(STATUS_CLASSES)) - 1] += count  # the last: there was no answer
+        return counts
 
     def add(self, news: News) -> None:
         self.errors.update(news.errors)
@@ -125,7 +133,7 @@ class Progress:
         lately = [(at, slow) for at, slow in self._slow if at >= now - SLOW_S] + [(now, slow) for slow in news.slow]
         by_host = {slow.host: (at, slow) for at, slow in sorted(lately, key=lambda each: each[1].took_s)}
         self._slow = list(by_host.values())[-SLOW_TOLD:]
-        self._recent.append((now, news.pages, news.bytes, sum(news.errors.values())))
+        self._recent.append((now, news.pages, news.bytes, troubles(news.errors)))
         self._forget()
 
     @property
@@ -138,7 +146,7 @@ class Progress:
         return self._clock.now() - self.started_at
 
     def rates(self) -> tuple[float, float, float]:
-        """Pages, bytes and errors a second, lately."""
+        """Pages, bytes and troubles a second, lately."""
         self._forget()
         span_s = max(1.0, min(RATE_S, self.elapsed_s))
         _, pages, bytes_, errors = map(sum, zip(*self._recent, strict=True)) if self._recent else (0, 0, 0, 0)
@@ -164,6 +172,11 @@ def unanswered(result: Result) -> Reason | None:
     if isinstance(result, RobotsRead):
         return result.robots.reason if result.exchange is None else None
     return result.reason if isinstance(result, Failed) and result.exchange is None else None
+
+
+def troubles(reasons: Mapping[str, int]) -> int:
+    """How often something went wrong. What robots.txt, a trap or a bound forbids is no fault of anybody."""
+    return sum(count for reason, count in reasons.items() if reason in TROUBLES)
 
 
 def event_of(outcome: Outcome, now: float) -> Event:

@@ -75,3 +75,22 @@ def test_what_a_killed_run_did_after_its_last_line_was_not_done_today(crawl: Cra
 def test_where_it_cannot_be_written_the_crawl_goes_on(folder: Path) -> None:
     history = History(folder / "missing" / "history.jsonl", Point(NOON, pages=5))
     assert history.pages_today(7) == 2
+
+
+def test_where_nothing_ran_the_ends_of_both_runs_are_told_however_few_points_are_wanted(crawl: CrawlFolder) -> None:
+    runs = []
+    for start in (NOON, NOON + 50_000.0):
+        noted = [Point(start + 60 * minute, minute, started_at=start) for minute in range(300)]
+        history = History(crawl.history, noted[0])
+        for point in noted[1:]:
+            history.note(point)
+        runs.append(noted)
+    for most in (2, 3, 10, 100):
+        some = points(crawl, most=most)
+        assert some == sorted(some, key=lambda point: point.at) and len(some) <= most + 2
+        assert {runs[0][-1].at, runs[1][0].at} <= {point.at for point in some}
+
+
+def test_lines_of_an_earlier_version_are_read(crawl: CrawlFolder) -> None:
+    crawl.history.write_text(f'{{"at":{NOON},"pages":3,"bytes":9,"errors":1,"queued":2,"waiting":0,"hosts":1}}\n')
+    assert last(crawl) == Point(NOON, 3, 9, 1, 2, 0, 1)
