@@ -62,6 +62,17 @@ def _ca_file(text: str) -> str:
     return text
 
 
+def _webhook(text: str) -> str:
+    """An address, or a file that holds one: whoever knows the address can write there."""
+    try:
+        address = text if not text or "://" in text else Path(text).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ValueError(f"{text} is no http(s) address, and no file that holds one ({fault})") from None
+    if address and not re.match(r"https?://[^/\s]+", address):
+        raise ValueError("not an http(s) address" if address == text else f"{text} holds no http(s) address")
+    return text
+
+
 def _server(text: str) -> str:
     with_port = re.fullmatch(r"\[(.+)\]:\d{1,5}|([^:]+):\d{1,5}", text, re.ASCII)
     _address((with_port[1] or with_port[2]) if with_port else text)
@@ -75,6 +86,7 @@ Bytes = Annotated[int, Meta(extra={"read": size})]
 Pattern = Annotated[str, Meta(extra={"read": _pattern, "wanted": "a regular expression"})]
 Address = Annotated[str, Meta(extra={"read": _address, "wanted": "an IP address"})]
 Server = Annotated[str, Meta(extra={"read": _server, "wanted": "an IP address, a.b.c.d:port or [v6]:port"})]
+Webhook = Annotated[str, Meta(extra={"read": _webhook, "wanted": "an http(s) address, or a file that holds one"})]
 CaFile = Annotated[str, Meta(extra={"read": _ca_file, "wanted": "a PEM file with certificates"})]
 # What stands in a header can hold no line break; the contact stands between brackets there.
 Header = Annotated[str, Meta(pattern=r"\A[ -~]*\Z", extra={"wanted": "printable ASCII"})]
@@ -323,6 +335,17 @@ class LogSettings(Struct, frozen=True, kw_only=True):
     file: Annotated[str, about("where to; empty: with everything else to standard error")] = ""
 
 
+class AlertsSettings(Struct, frozen=True, kw_only=True):
+    """Who is told when a crawl stalls, ends, goes wrong or runs out of disk (supervisor/alerts.py)."""
+
+    webhook: Annotated[Webhook, about("where to post; a file that holds it, if it is a secret; empty: nowhere")] = ""
+    stalled_s: Annotated[Seconds, about("no answer for so long, and there is work", ge=1, le=30 * DAY_S)] = (
+        10 * MINUTE_S
+    )
+    errors_share: Annotated[float, about("so many of the URLs of five minutes went wrong", ge=0.01, le=1)] = 0.5
+    disk_free_bytes_min: Annotated[Bytes, about("with less room on the disk", ge=0, le=1024 * GIB)] = 5 * GIB
+
+
 class Tree(Struct, frozen=True, kw_only=True):
     """The whole configuration; `Tree()` is the built-in defaults."""
 
@@ -338,6 +361,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     archive: ArchiveSettings = ArchiveSettings()
     serve: ServeSettings = ServeSettings()
     log: LogSettings = LogSettings()
+    alerts: AlertsSettings = AlertsSettings()
 
 
 # The first may not be above the second. A lease that ends before its fetch would let a host be asked twice

@@ -42,6 +42,7 @@ from gossamer.runtime import log
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.seeds import Index, SeedList
 from gossamer.settings import Tree
+from gossamer.supervisor.alerts import Alerts, cause
 from gossamer.supervisor.control_server import ControlServer
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
@@ -123,6 +124,7 @@ class Supervisor:
         self._terminal: Terminal | None = None
         if not log.takes_the_terminal(config.log):
             self._terminal = Terminal(folder.path, config.crawl, self.status, clock, out, served_at)
+        self._alerts = Alerts(config.alerts, folder, self.status, clock, self.warn)
         self._recrawl = RecrawlCoordinator(folder, config.schedule, clock)
         self._recrawl_plan: RecrawlPlan | None = None  # found in the last round, and not told yet
         self._paused_why = folder.paused  # why an operator wants nothing to be leased
@@ -140,8 +142,12 @@ class Supervisor:
     async def run(self) -> Ending:
         try:
             await self._run()
-            return self._ended()
+            ending = self._ended()
+            await self._alerts.end(ending.why, ENDINGS[ending.why])
+            return ending
         except BaseException as fault:
+            if isinstance(fault, Exception):
+                await self._alerts.end("stopped", f"a fault has ended it: {cause(fault)}")
             self._log.warning("ended", why="stopped at once" if not isinstance(fault, Exception) else repr(fault))
             raise
         finally:
@@ -278,6 +284,7 @@ class Supervisor:
             return False
         if status.note():
             self._log_progress()
+        self._alerts.look()
         self._tell_if_nobody_answers()
         if self._feed is None:
             self._started()
