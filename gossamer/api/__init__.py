@@ -8,10 +8,10 @@ socket (crawl_client.py). Where the crawl is not running the folder alone has to
                   come from it and from the types of the functions that it names
     route.py      what a route is        app.py      one request, from the first byte to the answer
     guard.py      who may ask            openapi.py  the document
-    routes/status.py    status, history       pages.py    records, contents    hosts.py         hosts, domains
-    routes/actions.py   seeds, pause, ...     events.py   what happens now     policies.py      policies, limits
-    routes/metrics.py   for Prometheus        sessions.py logging in           static_files.py  dashboard, docs,
-    health
+    routes/status.py    how it stands         history.py  over time            pages.py         records, contents
+    routes/hosts.py     hosts, domains        folder.py   settings, seeds, log policies.py      policies, limits
+    routes/actions.py   seeds, pause, ...     events.py   what happens now     metrics.py       for Prometheus
+    routes/sessions.py  logging in            static_files.py  dashboard, docs, health
 
 The shapes of all answers are in api/shapes.py.
 """

@@ -16,14 +16,14 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from gossamer.api.context import Context
-from gossamer.api.guard import ANYBODY_HERE, Caller
+from gossamer.api.guard import ANYBODY_HERE, Caller, Guard
 from gossamer.api.openapi import PROBLEM
 from gossamer.api.route import JSON, NoAnswer, Route, read_body, read_query
 from gossamer.api.routes import sessions, static_files
@@ -44,10 +44,19 @@ SAFE_HEADERS = {
 }
 
 
+class Served(Protocol):
+    """What routes work with: a crawl's context, or that of several crawls."""
+
+    guard: Guard
+    is_stopping: bool
+
+    def close(self) -> None: ...
+
+
 class App:
     """An ASGI application over a table of routes."""
 
-    def __init__(self, context: Context, routes: Sequence[Route], *, body_bytes_max: int) -> None:
+    def __init__(self, context: Served, routes: Sequence[Route], *, body_bytes_max: int) -> None:
         self._context = context
         self._body_bytes_max = body_bytes_max
         self._paths: dict[re.Pattern[str], dict[str, Route]] = {}
@@ -110,7 +119,7 @@ class App:
         given: dict[str, object] = {"context": self._context, "request": request, "caller": caller, **parts}
         if route.query is not None:
             given["query"] = read_query(route.query, request.query_params.multi_items())
-        content = await self._body(request) if route.method != "GET" else b""
+        content = given["content"] = await self._body(request) if route.method != "GET" else b""
         if route.body is not None:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == sessions.FORM and route.body is Login:

@@ -36,6 +36,10 @@ class Context:
     _remembered: OrderedDict[tuple[Hashable, ...], tuple[float, Any]] = field(default_factory=OrderedDict)
     _making: defaultdict[Hashable, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
+    def close(self) -> None:
+        """Wakes all who wait."""
+        self.crawl.close()
+
     async def remembered(self, what: tuple[Hashable, ...], make: Callable[[], Awaitable[T]], least_s: float) -> T:
         """Something that is dear to make, such as the order of all hosts: again after `least_s`, or ten times what it
         took. So a page that asks every second cannot keep this machine busy, however large the crawl is."""

@@ -143,7 +143,7 @@ class CrawlClient:
             state = state_of(now)
             if state != self._state:
                 self._state = state
-                self._publish(
+                self.publish(
                     "state", shapes.StateChange(_moment(self._clock.now()), state, (now and now.paused) or None)
                 )
             self._gone.clear()
@@ -153,15 +153,15 @@ class CrawlClient:
         if not isinstance(batch, control_messages.EventBatch):
             raise BadMessage("said what it was not asked")
         if batch.left_out:
-            self._publish("left_out", shapes.LeftOut(batch.left_out))
+            self.publish("left_out", shapes.LeftOut(batch.left_out))
         for event in batch.events:
             at = _moment(event.at)
             shape = shapes.Event(
                 at, event.kind, event.url, event.status, event.reason, event.bytes, round(event.took_s, 4), event.note
             )
-            self._publish(event.kind, shape)
+            self.publish(event.kind, shape)
 
-    def _publish(self, name: str, shape: shapes.Shape) -> None:
+    def publish(self, name: str, shape: shapes.Shape) -> None:
         self._number += 1
         told = Told(self._number, name, msgspec.json.encode(shape))
         self._kept.append(told)

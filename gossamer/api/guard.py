@@ -57,20 +57,25 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    def __init__(self, keys: Keys, clock: Clock, *, is_local: bool, failures_a_minute: int) -> None:
-        """`is_local`: bound to loopback only."""
+    def __init__(
+        self, keys: Keys, clock: Clock, *, is_local: bool, failures_a_minute: int, is_behind: bool = False
+    ) -> None:
+        """`is_local`: bound to loopback only. `is_behind`: only another server of ours can ask, which has a guard."""
         self.keys = keys
         self._clock = clock
         self._is_local = is_local
+        self._is_behind = is_behind
         self._failures_max = failures_a_minute
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
         self._sessions: OrderedDict[str, tuple[str, float]] = OrderedDict()  # hash -> name of the key, end
 
     @property
     def needs_key(self) -> bool:
-        return not self._is_local or bool(self.keys.all())
+        return not self._is_behind and (not self._is_local or bool(self.keys.all()))
 
     def check_host(self, request: Request) -> None:
+        if self._is_behind:
+            return
         if self._is_local and not self.needs_key and not is_loopback(_name_in(request.headers.get("host", ""))):
             raise NoAnswer(403, "foreign_host", "this server is asked by a name that is not its own; use localhost")
 

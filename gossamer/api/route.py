@@ -22,7 +22,7 @@ from gossamer.api.shapes import Problem
 
 Scope = Literal["read", "control"]
 JSON = "application/json"
-GIVEN = ("context", "request", "caller")  # what any function may have from the server itself
+GIVEN = ("context", "request", "caller", "content")  # what any function may have from the server itself
 
 
 class Query(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,7 +1,7 @@
 """The server: puts the parts of the API together and listens, until it is told to stop.
 
 It looks at one crawl's folder, and talks to the crawl in it whenever one runs there. It may be started and stopped at
-any time without the crawl noticing.
+any time without the crawl noticing. Of a folder of crawls it shows all of them (many/).
 
 Where it may listen is decided before it does: on loopback always, elsewhere only with a key (`gossamer keys`), and
 with TLS where certificate files are set. A key that goes over the network without TLS can be read there; it says so.
@@ -10,29 +10,38 @@ with TLS where certificate files are set. A key that goes over the network witho
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
 import ssl
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import uvicorn
 
-from gossamer.api.app import App
+from gossamer.api.app import App, Served
 from gossamer.api.connections import CONNECTIONS_MAX, Connection
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import CrawlClient
 from gossamer.api.guard import Guard, is_loopback
 from gossamer.api.keys import Keys
+from gossamer.api.many import routes as many
+from gossamer.api.many.beside import Beside
+from gossamer.api.many.crawls import Crawls
+from gossamer.api.many.routes import ManyContext
+from gossamer.api.route import NoAnswer, Route
+from gossamer.api.routes.status import status
 from gossamer.api.table import ROUTES
 from gossamer.api.views import Views
 from gossamer.archive.opening import open_storage
-from gossamer.clock import RealClock
+from gossamer.clock import Clock, RealClock
 from gossamer.config import ConfigError, UsageError
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.frontier.disk.store import StoreDamaged
 from gossamer.settings import ServeSettings, Tree
 from gossamer.url.canonical import choose_for
 
@@ -40,24 +49,31 @@ STOP_S = 3  # for answers that are under way
 HEAD_BYTES_MAX = 128 << 10  # the longest URL in a parameter, each of its characters as four escaped bytes
 
 
-async def serve(path: Path, tree: Tree, *, is_child: bool = False) -> None:
-    """Until SIGINT or SIGTERM; a child also until its standard input ends, as it does when its parent is gone."""
+async def serve(path: Path, tree: Tree, *, is_child: bool = False, at: Path | None = None) -> None:
+    """Until SIGINT or SIGTERM; a child also until its standard input ends, as it does when its parent is gone.
+    `at`: a socket instead of an address, for a server in front of this one.
+
+    A child tells whoever looks on the last figures, and takes another port where its own is in use: the crawl that
+    has started it goes on either way."""
     folder, clock, settings = CrawlFolder(path), RealClock(), tree.serve
     keys = Keys(path)
-    check(settings, keys)
     choose_for(tree)
-    listener = bound(settings)
+    if at is None:
+        check(settings, keys)
+        listener = bound(settings, may_move=is_child and is_loopback(settings.host))
+        where = address(settings, listener)
+    else:
+        listener, where = bound_at(at), str(at)
     async with asyncio.TaskGroup() as tasks:
         crawl = CrawlClient(folder, clock, tasks.create_task)
         views = Views(path, clock)
-        is_local = is_loopback(settings.host)
-        guard = Guard(keys, clock, is_local=is_local, failures_a_minute=settings.failures_a_minute)
+        guard = guard_of(settings, keys, clock, is_behind=at is not None)
         context = Context(folder, tree, clock, views, crawl, guard, open_storage(tree.archive, folder.archive))
-        server = Server(context, settings)
+        server = CrawlServer(context, settings)
         if is_child:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), server.stop)
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: tasks.create_task(server.end()))
         watching = tasks.create_task(crawl.watch())
-        print(f"serving {path} at {address(settings, listener)}", flush=True)
+        print(f"serving {path} at {where}", flush=True)
         try:
             await server.serve([listener])
         finally:
@@ -65,6 +81,26 @@ async def serve(path: Path, tree: Tree, *, is_child: bool = False) -> None:
             crawl.close()
             views.close()
             listener.close()
+
+
+async def serve_many(path: Path, tree: Tree) -> None:
+    """All crawls in a folder, until SIGINT or SIGTERM."""
+    clock, settings, keys = RealClock(), tree.serve, Keys(path)
+    check(settings, keys)
+    listener = bound(settings, may_move=False)
+    beside = Beside()
+    print(f"serving the crawls in {path} at {address(settings, listener)}", flush=True)
+    try:
+        context = ManyContext(guard_of(settings, keys, clock), Crawls(path, clock), beside)
+        await Server(context, settings, many.ROUTES).serve([listener])
+    finally:
+        beside.close()
+        listener.close()
+
+
+def guard_of(settings: ServeSettings, keys: Keys, clock: Clock, *, is_behind: bool = False) -> Guard:
+    is_local = is_loopback(settings.host)
+    return Guard(keys, clock, is_local=is_local, failures_a_minute=settings.failures_a_minute, is_behind=is_behind)
 
 
 def check(settings: ServeSettings, keys: Keys) -> None:
@@ -87,7 +123,8 @@ def check(settings: ServeSettings, keys: Keys) -> None:
         print("gossamer: without TLS (serve.certificate_file) keys can be read on their way", file=sys.stderr)
 
 
-def bound(settings: ServeSettings) -> socket.socket:
+def bound(settings: ServeSettings, *, may_move: bool) -> socket.socket:
+    """`may_move`: to any port that is free, where this one is in use."""
     try:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, where = found[0]
@@ -98,9 +135,19 @@ def bound(settings: ServeSettings) -> socket.socket:
             listener.listen()  # from here on nobody is turned away: its address is printed next
             undo.pop_all()
     except OSError as fault:
+        if may_move and fault.errno == errno.EADDRINUSE:
+            print(f"gossamer: port {settings.port} is in use: taking another one", file=sys.stderr)
+            return bound(msgspec.structs.replace(settings, port=0), may_move=False)
         raise FolderError(
             f"cannot listen on {settings.host} port {settings.port}: {fault.strerror}; choose another with --port"
         ) from None
+    return listener
+
+
+def bound_at(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
     return listener
 
 
@@ -110,12 +157,12 @@ def address(settings: ServeSettings, listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    def __init__(self, context: Context, settings: ServeSettings) -> None:
+    def __init__(self, context: Served, settings: ServeSettings, routes: Sequence[Route]) -> None:
         self._context = context
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what matters is said by app.py
         super().__init__(
             uvicorn.Config(
-                App(context, ROUTES, body_bytes_max=settings.body_bytes_max),
+                App(context, routes, body_bytes_max=settings.body_bytes_max),
                 lifespan="off",
                 http=Connection,
                 ws="none",
@@ -145,5 +192,18 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         self._context.is_stopping = True
-        self._context.crawl.close()
+        self._context.close()
         self.should_exit = True
+
+
+class CrawlServer(Server):
+    def __init__(self, context: Context, settings: ServeSettings) -> None:
+        super().__init__(context, settings, ROUTES)
+        self._crawl = context
+
+    async def end(self) -> None:
+        """The crawl that has started this server is over: whoever looks on keeps its last figures."""
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        with suppress(FolderError, StoreDamaged, OSError, NoAnswer):
+            self._crawl.crawl.publish("ended", await status(self._crawl))
+        self.stop()

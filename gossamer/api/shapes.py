@@ -20,7 +20,8 @@ is a form for one, made by the server (api/front.py) and whole in itself: no oth
 All that changes something has to come from the server's own pages (`Origin`), which fetch() sees to by itself.
 
 **Events** (GET /api/v1/events, server-sent): each has an id, one of the names in `EventName`, and as data one
-object: `Event` for page, redirect, failure, refusal and said; `StateChange` for state; `LeftOut` for left_out. The
+object: `Event` for page, redirect, failure, refusal and said; `StateChange` for state; `LeftOut` for left_out; the
+last `Status` for ended, where a server ends with its crawl. The
 first events after connecting are the last ones that happened (at most 200), or those since `Last-Event-ID`.
 """
 
@@ -38,7 +39,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Priority = Share | Literal["high", "medium", "low"]
 
 CrawlState = Literal["starting", "running", "paused", "draining", "stopped", "complete"]
-EventName = Literal["page", "redirect", "failure", "refusal", "said", "state", "left_out"]
+EventName = Literal["page", "redirect", "failure", "refusal", "said", "state", "left_out", "ended"]
 
 
 class Shape(Struct):
@@ -290,6 +291,17 @@ class SeedsAdded(Shape):
     refused: list[RefusedUrl]
 
 
+class Retry(Body):
+    """What comes back: of a host, of all hosts of a site, or of the whole crawl."""
+
+    domain: Annotated[str, Meta(min_length=1, max_length=255)] | None = None  # a registrable one, or a host's name
+    reason: Reason | None = None  # what failed or was refused for it; null: what waits for an outage to end
+
+
+class Retried(Shape):
+    urls: int  # that are queued again
+
+
 class Steered(Shape):
     state: CrawlState
 
@@ -332,6 +344,26 @@ class LeftOut(Shape):
     """There was more than anybody can read, or this listener was too slow."""
 
     count: int
+
+
+# ---- several crawls ------------------------------------------------------------------------------------------
+
+
+class CrawlSummary(Shape):
+    name: str  # of its folder
+    state: CrawlState
+    pages: int
+    pages_per_s: float
+    queued: int
+    failed: int
+    hosts: int
+    seen_at: Moment | None  # when it last ran
+    fault: str | None  # why it cannot be read
+
+
+class CrawlsList(Shape):
+    dir: str
+    crawls: list[CrawlSummary]
 
 
 # ---- health --------------------------------------------------------------------------------------------------

@@ -98,6 +98,7 @@ class Status(Shape):
     started_at: Moment | None  # this run
     elapsed_s: float | None
     max_pages: int | None  # the crawl's limit
+    eta_s: float | None  # until that, or until what is queued is fetched, at the rate of the last 10 s
 
     pages: int
     pages_today: int | None  # since midnight UTC
@@ -124,7 +125,9 @@ class Status(Shape):
     active_hosts: int
     domains_active: int  # sites with an active host, as of some seconds ago
 
-    errors: list[ReasonCount]  # failures and refusals of URLs, most first
+    errors: list[ReasonCount]  # failures and refusals of URLs, most first: the two lists that follow
+    troubles: list[ReasonCount]  # those of them where something went wrong
+    decisions: list[ReasonCount]  # those that robots.txt, a filter, a bound or a person decided
     errors_this_run: list[ReasonCount]
     turned_away: list[ReasonCount]  # links that were rejected at all
     queue: list[Level]
@@ -153,10 +156,19 @@ class HistoryPoint(Shape):
     waiting: int
     hosts: int  # ever met
     memory_bytes: int
+    is_start: bool  # the first of a run: between it and the point before, the crawl did not run
+    duplicates: int
+    duplicates_share: float | None  # of the pages since the point before; null: there were none
+    disk_free_bytes: int | None
+    freshness: Share | None
+    answers_per_s: dict[str, float]  # by the class of their status: 2xx; none: no answer
+    answer_p50_s: float | None  # half of the answers came in so long
+    answer_p95_s: float | None
+    eta_s: float | None  # as in the status
 
 
 class History(Shape):
-    """Oldest first; there may be gaps, where the crawl did not run."""
+    """Oldest first. What an earlier version did not write down is null."""
 
     points: list[HistoryPoint]
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from gossamer.api.context import Context
 from gossamer.api.openapi import Document, document
 from gossamer.api.route import Route
-from gossamer.api.routes import actions, events, hosts, pages, policies, sessions, static_files, status
+from gossamer.api.routes import (
+    actions,
+    events,
+    folder,
+    history,
+    hosts,
+    pages,
+    policies,
+    sessions,
+    static_files,
+    status,
+)
 from gossamer.api.routes.metrics import metrics
 
 API = "/api/v1"
@@ -17,7 +28,7 @@ async def openapi(context: Context) -> Document:
 
 ROUTES = (
     Route("GET", f"{API}/status", status.status, "How the crawl stands: counters, rates, caches, disk, workers"),
-    Route("GET", f"{API}/history", status.history, "The crawl over time, for pictures"),
+    Route("GET", f"{API}/history", history.history, "The crawl over time, for pictures"),
     Route("GET", f"{API}/reasons", status.reasons, "Every reason, and what it means"),
     Route(
         *("GET", f"{API}/pages", pages.pages, "The record of one URL, or a list of records by filters"),
@@ -43,7 +54,15 @@ ROUTES = (
         scope="control",
         errors=(404,),
     ),
+    Route(
+        *("GET", f"{API}/hosts/{{host}}/urls", hosts.host_urls, "A host's URLs by state, status, reason and time"),
+        errors=(404,),
+    ),
     Route("GET", f"{API}/domains", hosts.domains, "Domains, their hosts added up"),
+    Route(
+        *("GET", f"{API}/domains/{{domain}}", hosts.domain, "One domain, its hosts added up"),
+        errors=(404,),
+    ),
     Route(
         *("GET", f"{API}/domains/{{domain}}/policy", policies.get_policy, "What was set for a domain or a host"),
         errors=(404,),
@@ -60,6 +79,10 @@ ROUTES = (
     ),
     Route("GET", f"{API}/limits", policies.get_limits, "How fast the whole crawl may go"),
     Route("PUT", f"{API}/limits", policies.put_limits, "Change how fast the whole crawl may go", scope="control"),
+    Route("GET", f"{API}/policies", folder.policies, "What was set for sites and hosts"),
+    Route("GET", f"{API}/settings", folder.settings, "The settings, and what each means"),
+    Route("GET", f"{API}/log", folder.log, "The end of the crawl's log, where it writes one", errors=(503,)),
+    Route("GET", f"{API}/seeds", folder.seeds, "The URLs that the crawl was started from"),
     Route(
         *("POST", f"{API}/seeds", actions.add_seeds, "Add URLs to start from"),
         scope="control",
@@ -76,6 +99,11 @@ ROUTES = (
         *("POST", f"{API}/drain", actions.drain, "Finish what is in flight, then end the crawl"),
         scope="control",
         errors=(503,),
+    ),
+    Route(
+        *("POST", f"{API}/retry", actions.retry, "Queue again what failed or was refused for a reason that can pass"),
+        scope="control",
+        errors=(400, 404, 503),
     ),
     Route("GET", f"{API}/quarantine", actions.quarantine, "URLs that killed their workers"),
     Route(

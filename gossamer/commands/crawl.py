@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -107,11 +107,17 @@ def run(arguments: argparse.Namespace) -> int:
             say("no --contact given: those who run the sites cannot reach you; a mail address or a page would help")
         for notice in configuration.notices:
             say(notice)
-        with folder.locked(), configuration.tried(path) as started:
-            say(f"{'resuming' if SeedList(path).bytes else 'crawling into'} {path}")
-            with served(folder, say) if arguments.is_served else nullcontext("") as served_at:
-                ending = in_loop(run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, served_at))
-    show(summary_text(ending, folder, tree.archive))
+        with ExitStack() as serving:
+            server = None
+            with folder.locked(), configuration.tried(path) as started:
+                say(f"{'resuming' if SeedList(path).bytes else 'crawling into'} {path}")
+                if arguments.is_served:
+                    server = serving.enter_context(served(folder, say))
+                address = server.address if server is not None else ""
+                ending = in_loop(run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, address))
+            show(summary_text(ending, folder, tree.archive))
+            if server is not None and ending.why != "interrupted":
+                server.stay()
     return 1 if ending.damage else 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.api.keys import Keys, Name
+from gossamer.api.many.crawls import crawls_in
 from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
@@ -19,7 +20,7 @@ gossamer keys crawl-example.com
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("dir", metavar="D", help="the crawl's folder")
+    verb.add_argument("dir", metavar="D", help="the crawl's folder, or one with several crawls in it")
     verb.add_argument("--add", metavar="NAME", help="make a key and show it, once")
     verb.add_argument(
         "--scope", type=OneOf("read", "control"), default="read", metavar="S", help="read or control (read)"
@@ -30,7 +31,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
-    folder.must_be_crawl()
+    if folder.is_crawl or not crawls_in(folder.path):
+        folder.must_be_crawl()
     keys = Keys(folder.path)
     if arguments.remove is not None:
         keys.remove(arguments.remove)

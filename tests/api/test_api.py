@@ -131,6 +131,36 @@ def pieces(api: Api, **parameters: Any) -> Iterator[Any]:
         cursor = {"cursor": piece["next_cursor"]}
 
 
+def test_what_stands_in_the_folder_is_listed(api: Api, stage: Stage) -> None:
+    settings = {one["key"]: one for one in api.get("/settings")["settings"]}
+    assert settings["politeness.delay_s"]["value"] == "0.1" and not settings["politeness.delay_s"]["is_default"]
+    assert settings["fetch.timeout_s"]["meaning"] and settings["alerts.webhook"]["is_default"]
+    first = api.get("/seeds", limit=1)
+    assert first["seeds"] == [{"url": stage.seed, "priority": None, "max_depth": None}]
+    api.tell("PUT", "/domains/listed.test/policy", {"priority": 0.25})
+    listed = [one for one in api.get("/policies")["policies"] if one["domain"] == "listed.test"]
+    assert [(one["kind"], one["policy"]["priority"]) for one in listed] == [("site", 0.25)]
+    assert len(api.get("/policies", limit=1)["policies"]) == 1
+    api.tell("PUT", "/domains/listed.test/policy", {})
+    assert api.get("/log") == {"file": None, "lines": []}
+
+
+def test_the_urls_of_a_host_are_counted_and_what_was_refused_comes_back(api: Api, stage: Stage) -> None:
+    until(lambda: api.get(f"/hosts/{OTHER}/urls")["states"].get("done", 0) > 1)
+    api.tell("PUT", f"/hosts/{OTHER}/policy", {"blocked": True})
+    refused = until(lambda: api.get(f"/hosts/{OTHER}/urls")["states"].get("refused", 0))
+    found = api.get(f"/hosts/{OTHER}/urls")
+    assert found["is_whole"] and found["looked_at"] == sum(found["states"].values())
+    assert {one["reason"] for one in found["reasons"]} == {"blocked"} and found["statuses"]["200"] > 0
+    assert sum(step["pages"] for step in found["visits"]) == found["states"]["done"]
+    assert api.get(f"/domains/{OTHER}")["hosts"] == 1
+    assert "blocked" in {one["reason"] for one in api.get("/status")["decisions"]}
+    assert "blocked" not in {one["reason"] for one in api.get("/status")["troubles"]}
+    api.tell("PUT", f"/hosts/{OTHER}/policy", {})
+    assert api.tell("POST", "/retry", {"domain": OTHER, "reason": "blocked"}).json()["urls"] >= refused
+    assert api.tell("POST", "/retry", {"reason": "scope"}).json()["entry"] == "reason"
+
+
 def test_hosts_come_in_any_order(api: Api) -> None:
     until(lambda: len(api.get("/hosts")["hosts"]) == 4)
     by_name = [host["host"] for host in api.get("/hosts")["hosts"]]
@@ -368,7 +398,7 @@ def test_http_is_spoken_properly(api: Api) -> None:
     options = api.ask("OPTIONS", "/status")
     assert (options.status_code, options.headers["Allow"]) == (204, "GET, HEAD, OPTIONS")
     wrong = api.ask("DELETE", "/seeds")
-    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "OPTIONS, POST")
+    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
     assert api.ask("GET", "/nothing").status_code == 404
     assert api.ask("POST", "/seeds", data="urls=x").status_code == 415
     assert (

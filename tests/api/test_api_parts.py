@@ -11,12 +11,14 @@ import pytest
 
 from gossamer.api.crawl_client import UNREAD_MAX, Listener, Told
 from gossamer.api.names import host_named
+from gossamer.api.routes.history import over_time, quantile
 from gossamer.api.routes.hosts import DomainsQuery, piece, read_place
 from gossamer.api.routes.policies import policy_shape
 from gossamer.api.table import ROUTES
 from gossamer.api.views import AGE_S, View, Views
 from gossamer.clock import VirtualClock
 from gossamer.frontier.rules.policy import Policy
+from gossamer.messages.control_messages import FETCH_S, Point
 from tests.api.serving import empty_crawl
 
 
@@ -103,3 +105,34 @@ def test_no_two_routes_are_for_the_same_and_what_changes_something_needs_control
     assert free == {"/health", "/ready", "/api/v1/login"}
     harmless = {"/api/v1/login", "/api/v1/logout"}
     assert all(route.scope == "control" for route in ROUTES if route.method != "GET" and route.path not in harmless)
+
+
+def test_points_become_rates_quantiles_and_estimates_with_a_gap_where_nothing_ran() -> None:
+    def point(at: float, pages: int, started_at: float, fetch_s: list[int]) -> Point:
+        return Point(
+            at, pages, queued=100, started_at=started_at, duplicates=pages // 2, statuses=[0, pages], fetch_s=fetch_s
+        )
+
+    shown = over_time(
+        [
+            point(1000.0, 10, 990.0, [10, 0, 0]),
+            point(1060.0, 70, 990.0, [10, 40, 20]),
+            point(9000.0, 70, 8990.0, [10, 40, 20]),
+            point(9060.0, 190, 8990.0, [10, 160, 20]),
+        ],
+        max_pages=250,
+    )
+    assert [one.is_start for one in shown] == [True, False, True, False]
+    assert [one.pages_per_s for one in shown] == [0.0, 1.0, 0.0, 2.0]
+    assert [one.answers_per_s["2xx"] for one in shown] == [0.0, 1.0, 0.0, 2.0]
+    assert [one.duplicates_share for one in shown] == [None, 0.5, None, 0.5]
+    assert shown[1].answer_p50_s == pytest.approx(0.01 + 0.015 * 30 / 40, abs=1e-4)
+    assert shown[1].answer_p95_s == pytest.approx(0.025 + 0.025 * 17 / 20, abs=1e-4)
+    assert shown[2].answer_p50_s is None
+    assert [one.eta_s for one in shown] == [None, 100.0, None, 30.0]  # of 100 queued; of 60 up to the limit
+    assert over_time([], None) == []
+
+
+def test_the_middle_of_answers_that_all_took_longer_than_any_class_is_the_last_bound() -> None:
+    assert quantile([0] * len(FETCH_S) + [5], 0.5) == FETCH_S[-1]
+    assert quantile([], 0.5) is None

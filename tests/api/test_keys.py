@@ -208,8 +208,8 @@ def test_what_cannot_work_is_said_before_it_listens(folder: Path) -> None:
         check(ServeSettings(certificate_file="x.pem"), keys)
     with pytest.raises(ConfigError, match="cannot be used"):
         check(ServeSettings(certificate_file="x.pem", key_file="y.pem"), keys)
-    with bound(ServeSettings(port=0)) as taken, pytest.raises(FolderError, match="choose another"):
-        bound(ServeSettings(port=taken.getsockname()[1]))
+    with bound(ServeSettings(port=0), may_move=False) as taken, pytest.raises(FolderError, match="choose another"):
+        bound(ServeSettings(port=taken.getsockname()[1]), may_move=False)
 
 
 def test_with_certificate_files_it_speaks_tls(crawl: Path, keys: dict[str, str], folder: Path) -> None:

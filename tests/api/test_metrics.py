@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from gossamer.api import status_shapes
 from gossamer.api.routes.metrics import METRICS, Facts, table, text_of
 from gossamer.fetch.dns import DnsCounts
@@ -16,7 +18,7 @@ from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
 from gossamer.records import Reason
 from gossamer.settings import Tree
-from gossamer.text import EXPLAINED
+from gossamer.text import EXPLAINED, TROUBLES
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -137,3 +139,21 @@ def test_grafana_asks_for_what_there_is_and_for_all_of_it() -> None:
     assert answered - asked <= {"gossamer_info"}
     places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
     assert len(places) == len(set(places)) and len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+
+
+def test_alert_rules_ask_for_metrics_labels_and_values_that_exist() -> None:
+    rules = yaml.safe_load((DOCS / "prometheus-rules.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
+    labels = {metric.name: set(metric.labels) for metric in METRICS}
+    samples = parsed(text_of(facts(NOW)))
+    assert len({rule["alert"] for rule in rules}) == len(rules) >= 6
+    for rule in rules:
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert rule["annotations"].keys() == {"summary", "description"}
+        found = re.findall(r'(gossamer_\w+)(?:\{(\w+)=~?"([^"]+)"\})?', rule["expr"])
+        assert found, rule["alert"]
+        for name, label, values in found:
+            assert name in labels and (not label or label in labels[name]), rule["alert"]
+            for value in values.split("|") if label and label != "reason" else ():
+                assert f'{label}="{value}"' in samples[name], f"{rule['alert']}: {value}"
+            if label == "reason":
+                assert set(values.split("|")) == {str(reason) for reason in TROUBLES}

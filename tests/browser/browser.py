@@ -18,6 +18,7 @@ QUIET = (
 PATIENCE_MS = 40_000  # a busy machine is no fault of the page
 PHONE: ViewportSize = {"width": 375, "height": 812}
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+WIDE: ViewportSize = {"width": 2560, "height": 1440}
 
 
 @contextmanager
@@ -62,6 +63,20 @@ class Tab:
     def origins(self) -> set[str]:
         """Where it has been asking, apart from itself (data: and blob: are no requests)."""
         return {f"{scheme}://{place}" for scheme, place, *_ in map(urlsplit, self.asked) if scheme.startswith("http")}
+
+    def see(self, view: str) -> None:
+        """Go to a view by its address, and wait until it is there."""
+        self.page.evaluate("hash => { location.hash = hash }", view)
+        path = view.removeprefix("#/").partition("?")[0]
+        shown = "host" if path.startswith("hosts/") else path or "overview"
+        self.page.wait_for_selector(f"body[data-view={shown}]")
+
+    def is_drawn(self, chart: str) -> bool:
+        """Whether there is anything on the canvas of a chart."""
+        drawn: bool = self.page.locator(f"{chart} canvas").evaluate(
+            "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((value) => value > 0)"
+        )
+        return drawn
 
     def number(self, selector: str) -> float:
         """A figure on the page; 0 while there is none."""

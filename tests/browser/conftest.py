@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.browser import DESKTOP, Tab, chromium
 from tests.browser.hostile import HostileSite, hostile_site
-from tests.browser.stage import Stage, staged
+from tests.browser.stage import SITE, Stage, staged
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,9 @@ def hostile() -> Iterator[HostileSite]:
 # The browser comes first: where there is none, nothing else has to be started.
 @pytest.fixture(scope="module")
 def stage(browser: Browser, hostile: HostileSite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with staged(tmp_path_factory.mktemp("stage"), hostile.url) as stage:
+    port = hostile.url.rstrip("/").rpartition(":")[2]
+    site = [f"http://{name}.{SITE}:{port}/" for name in ("www", "shop")]
+    with staged(tmp_path_factory.mktemp("stage"), hostile.url, *site) as stage:
         yield stage
 
 

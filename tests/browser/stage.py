@@ -17,6 +17,7 @@ from gossamer.synthetic_web.access_log import AccessLog
 from tests.crawl.command import ROOT, quick_settings
 
 HOSTS = 6
+SITE = "hostile.test"  # a site of two hosts, both served by whoever serves the further seeds
 PATIENCE_S = 30.0
 
 
@@ -55,7 +56,9 @@ def staged(folder: Path, *more_seeds: str) -> Iterator[Stage]:
         # The last host is left out: a test adds it on the page.
         seeds = [stage.seed(host) for host in range(1, HOSTS)]
         where = ["--dir", stage.crawl_folder, "--allow-private", "--workers", 1]
-        stage.crawl = start("crawl", *more_seeds, *seeds, *where, *quick_settings(politeness__delay_s=0.1))
+        names = f"www.{SITE}=127.0.0.1,shop.{SITE}=127.0.0.1"
+        settings = quick_settings(politeness__delay_s=0.1, dns__overrides=names, log__file=folder / "crawl.log")
+        stage.crawl = start("crawl", *more_seeds, *seeds, *where, *settings)
         until((stage.crawl_folder / "crawl.lock").exists)
         stage.serve()
         yield stage

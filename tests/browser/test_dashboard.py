@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.browser import DESKTOP, PHONE, Tab
+from tests.browser.browser import DESKTOP, PHONE, WIDE, Tab
 from tests.browser.hostile import HostileSite
-from tests.browser.stage import HOSTS, Stage, until
+from tests.browser.stage import HOSTS, SITE, Stage, until
 
 BLOCKED = "127.1.0.2"
 ROWS_MAX = 120  # in latest.js
@@ -18,6 +19,21 @@ LOOKS: list[tuple[str, ViewportSize, Literal["light", "dark"]]] = [
     ("light", DESKTOP, "light"),
     ("dark", DESKTOP, "dark"),
     ("phone", PHONE, "light"),
+    ("wide", WIDE, "light"),
+]
+# Each with something that is there when it has been filled.
+VIEWS = [
+    ("overview", "#/", "#hosts tr"),
+    ("trends", "#/trends?span=600", ".trend .drawn"),
+    ("pages", "#/pages?state=done", "#pages-rows tr"),
+    ("hosts", "#/hosts", "#hosts tr"),
+    ("host", "#/hosts/127.1.0.1", "#host-page .drawn"),
+    ("policies", "#/policies", "#policies-rows tr, #policies-none:not([hidden])"),
+    ("seeds", "#/seeds", "#seeds-rows tr"),
+    ("settings", "#/settings?show=changed", "#settings-rows tr"),
+    ("exports", "#/exports", "#exports-none"),
+    ("log", "#/log", "#log:not(:empty)"),
+    ("why", "#/?why=http%3A%2F%2F127.1.0.1%2F", "#why-dialog .pill"),
 ]
 
 
@@ -25,7 +41,10 @@ def test_the_figures_of_a_running_crawl_move(tab: Tab) -> None:
     expect(tab.page.locator("#state")).to_have_text("Running")
     tab.figure_above("#pages", tab.number("#pages") + 10)
     tab.figure_above("#rate", 1)
-    expect(tab.page.locator("#throughput path.line")).to_have_attribute("d", re.compile(r"^M.+L"))
+    expect(tab.page.locator("#throughput [role=img]")).to_have_attribute(
+        "aria-label", re.compile(r"Now [\d.]+ pages/s")
+    )
+    assert tab.is_drawn("#throughput")
     expect(tab.page.locator("#latest li").first).to_be_visible()
     expect(tab.page.locator("#workers li")).to_have_count(1)
 
@@ -67,26 +86,65 @@ def test_a_crawl_is_paused_and_resumed_by_keyboard_alone(tab: Tab, stage: Stage)
     until(lambda: total(stage) > asked)
 
 
-def test_a_host_that_is_blocked_on_the_page_is_asked_nothing_more(tab: Tab, stage: Stage) -> None:
+def test_a_host_is_blocked_after_a_question_that_says_how_much_it_concerns_and_that_is_undone(
+    tab: Tab, stage: Stage
+) -> None:
     until(lambda: stage.asked(BLOCKED) > 0)
+    tag = tab.page.locator(f"#hosts tr[data-key='{BLOCKED}'] .tag")
+    dialog = tab.page.locator("#block-dialog")
     tab.page.get_by_label(f"Block {BLOCKED}", exact=True).click()
-    expect(tab.page.locator(f"#hosts tr[data-key='{BLOCKED}'] .tag")).to_have_text("blocked")
+    expect(dialog).to_contain_text(re.compile(r"this host: [\d,]+ URLs queued"))
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(tag).to_have_text("")
+    tab.page.get_by_label(f"Block {BLOCKED}", exact=True).click()
+    dialog.get_by_role("button", name="Block").click()
+    expect(tag).to_have_text("blocked")
     others = total(stage)
     until(lambda: total(stage) > others + 20)  # the policy is in force by now
     blocked, others = stage.asked(BLOCKED), total(stage)
     until(lambda: total(stage) > others + 40)
     assert stage.asked(BLOCKED) == blocked
-    tab.page.get_by_label(f"Unblock {BLOCKED}", exact=True).click()
-    expect(tab.page.locator(f"#hosts tr[data-key='{BLOCKED}'] .tag")).to_have_text("")
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(tag).to_have_text("")
+    expect(tab.page.locator("#toast")).to_contain_text(re.compile(r"no longer blocked; [\d,]+ URLs? queued again"))
+    until(lambda: stage.asked(BLOCKED) > blocked)
 
 
-def test_the_rate_of_a_host_is_changed_in_its_dialog(tab: Tab, stage: Stage) -> None:
-    tab.page.locator("#hosts").get_by_role("button", name="127.1.0.3", exact=True).click()
-    dialog = tab.page.locator("#host-dialog")
-    expect(dialog.locator("pre").first).to_contain_text("User-agent")
-    dialog.get_by_label("Requests a second, at most").fill("0.5")
-    dialog.get_by_role("button", name="Set", exact=True).click()
-    expect(dialog).to_be_hidden()
+def test_a_whole_site_is_blocked_where_that_is_chosen(tab: Tab) -> None:
+    tab.see(f"#/hosts?filter={SITE}")
+    tab.page.get_by_label(f"Block www.{SITE}", exact=True).click()
+    dialog = tab.page.locator("#block-dialog")
+    dialog.get_by_label(f"{SITE} the whole site, 2 hosts", exact=False).check()
+    dialog.get_by_role("button", name="Block").click()
+    expect(tab.page.locator("#hosts .tag")).to_have_text(["blocked", "blocked"])
+    tab.see("#/policies")
+    row = tab.page.locator("#policies-rows tr").filter(has_text=SITE)
+    expect(row).to_contain_text("its whole siteblocked")
+    tab.page.get_by_label(f"Clear {SITE}").click()
+    expect(row).to_have_count(0)
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    tab.page.get_by_label(f"Clear {SITE}").click()
+    expect(row).to_have_count(0)
+
+
+def test_the_page_of_a_host_shows_what_is_known_of_it_and_sets_its_policy(tab: Tab, stage: Stage) -> None:
+    tab.page.locator("#hosts").get_by_role("link", name="127.1.0.3", exact=True).click()
+    host = tab.page.locator("#host-page")
+    expect(host.get_by_role("heading", name="127.1.0.3", exact=True)).to_be_visible()
+    assert tab.page.url.endswith("#/hosts/127.1.0.3")
+    expect(host.locator("pre").first).to_contain_text("User-agent")
+    expect(host.locator(".states")).to_contain_text("queued")
+    expect(host.locator(".trail button").first).to_contain_text("http://127.1.0.3")
+    expect(host.locator("[role=img]")).to_have_attribute("aria-label", re.compile(r"^[1-9][\d,]* pages"))
+    host.get_by_label("Requests a second, at most").fill("0.5")
+    host.get_by_role("button", name="Set", exact=True).click()
+    expect(tab.page.locator("#toast")).to_contain_text("127.1.0.3: at most 0.5/s")
+    host.get_by_role("link", name="Its pages").click()
+    expect(tab.page.locator("#pages-rows tr").first).to_contain_text("http://127.1.0.3")
+    tab.page.go_back()
+    expect(host.get_by_role("heading", name="127.1.0.3", exact=True)).to_be_visible()
+    tab.page.go_back()
     expect(tab.page.locator("#hosts tr[data-key='127.1.0.3'] .tag")).to_have_text("at most 0.5/s")
 
 
@@ -121,7 +179,8 @@ def test_why_tells_the_story_of_a_url_and_shows_what_is_stored(tab: Tab, stage: 
     expect(dialog.locator(".verdict")).to_contain_text("outside the crawl's scope")
 
 
-def test_hosts_are_sorted_and_filtered(tab: Tab) -> None:
+def test_hosts_are_sorted_and_filtered_and_the_address_says_how(tab: Tab) -> None:
+    tab.see("#/hosts")
     head = tab.page.locator("th[data-sort=host]")
     names = tab.page.locator("#hosts th")
     head.get_by_role("button").click()
@@ -132,8 +191,91 @@ def test_hosts_are_sorted_and_filtered(tab: Tab) -> None:
     expect(names.last).to_have_text(re.compile(r"^127\.0\.0\.1"))
     tab.page.fill("#hosts-search", "127.1.0.4")
     expect(names).to_have_count(1)
+    tab.page.reload()  # as somebody would see it who was sent the address
+    expect(names).to_have_count(1)
+    expect(head).to_have_attribute("aria-sort", "descending")
+    tab.page.go_back()
+    expect(head).to_have_attribute("aria-sort", "ascending")
     tab.page.fill("#hosts-search", "nowhere")
     expect(tab.page.locator("#hosts-none")).to_have_text("No host of that name.")
+
+
+def test_pages_are_listed_by_the_filters_of_the_api(tab: Tab, hostile: HostileSite) -> None:
+    tab.see("#/pages")
+    rows = tab.page.locator("#pages-rows tr")
+    expect(rows).to_have_count(50)
+    tab.page.locator("#pages-pager").get_by_role("link", name="More").click()
+    expect(tab.page.locator("#pages-pager").get_by_role("link", name="From the start")).to_be_visible()
+    filters = tab.page.locator("#pages-filters")
+    filters.get_by_label("Reason", exact=True).select_option("gone")
+    filters.get_by_label("Host", exact=True).fill("127.0.0.1")
+    filters.get_by_label("Host", exact=True).press("Enter")
+    expect(rows.filter(has_text="/gone")).to_contain_text("404 gone")
+    assert "reason=gone" in tab.page.url and "host=127.0.0.1" in tab.page.url
+    filters.get_by_label("State", exact=True).select_option("queued")
+    expect(tab.page.locator("#pages-none")).to_have_text("No page is like that.")
+    tab.page.go_back()
+    expect(rows.filter(has_text="/gone")).to_be_visible()
+    rows.filter(has_text="/gone").get_by_role("button").click()
+    expect(tab.page.locator("#why-dialog .verdict")).to_contain_text("404 or 410")
+    address = tab.page.url
+    tab.page.go_back()
+    expect(tab.page.locator("#why-dialog")).to_be_hidden()
+    tab.page.goto(address)
+    expect(tab.page.locator("#why-dialog .verdict")).to_contain_text("404 or 410")
+
+
+def test_the_crawl_is_shown_over_time(tab: Tab) -> None:
+    tab.page.get_by_role("link", name="Over time").click()
+    tab.page.get_by_role("button", name="10 minutes").click()
+    charts = tab.page.locator(".trend")
+    expect(charts).to_have_count(12)
+    for title, told in (
+        ("Answers a second, by status", r"[\d.]+ 2xx"),
+        ("Time to answer", r"\d.*p50\), \d.*p95"),
+        ("Queue", r"[1-9].* queued"),
+        ("Disk free", r"\d.* free"),
+        ("Time left", r"\d.* left"),
+    ):
+        chart = charts.filter(has=tab.page.get_by_role("heading", name=title)).locator("[role=img]")
+        expect(chart).to_have_attribute("aria-label", re.compile(told))
+    chart = charts.filter(has=tab.page.get_by_role("heading", name="Queue"))
+    chart.locator(".u-over").hover()
+    expect(chart.locator(".tip")).to_contain_text("queued")
+    assert "span=600" in tab.page.url
+
+
+def test_settings_seeds_exports_and_log_are_shown(tab: Tab, stage: Stage) -> None:
+    tab.see("#/settings")
+    tab.page.fill("#settings-search", "politeness.delay_s")
+    row = tab.page.locator("#settings-rows tr").filter(has_text="shortest delay")
+    expect(row).to_contain_text("0.1")
+    tab.page.get_by_role("button", name="Changed").click()
+    expect(row).to_be_visible()
+    tab.see("#/seeds")
+    expect(tab.page.locator("#seeds-rows")).to_contain_text(stage.seed(1))
+    tab.see("#/exports")
+    expect(tab.page.locator("#exports-none")).to_be_visible()
+    tab.see("#/log")
+    expect(tab.page.locator("#log")).to_contain_text("info started")
+
+
+def test_keys_lead_to_views_and_are_listed(tab: Tab) -> None:
+    tab.page.keyboard.press("?")
+    expect(tab.page.locator("#keys-dialog")).to_contain_text("Look up a URL")
+    tab.page.keyboard.press("Escape")
+    for key, heading in (("p", "Pages"), ("c", "Settings"), ("l", "Log")):
+        tab.page.keyboard.press(key)
+        expect(tab.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    tab.page.go_back()
+    expect(tab.page.get_by_role("heading", name="Settings", exact=True)).to_be_visible()
+
+
+def test_what_robots_and_traps_forbid_is_not_what_went_wrong(tab: Tab) -> None:
+    wrong, left_out = tab.page.locator("#errors"), tab.page.locator("#decisions")
+    expect(wrong).to_contain_text("not there (404 or 410)")
+    expect(left_out).to_contain_text("robots.txt disallows it")
+    expect(wrong).not_to_contain_text("robots.txt disallows it")
 
 
 def test_what_strangers_wrote_is_text_and_nothing_else(tab: Tab, hostile: HostileSite) -> None:
@@ -148,7 +290,7 @@ def test_what_strangers_wrote_is_text_and_nothing_else(tab: Tab, hostile: Hostil
             )
             tab.page.get_by_role("button", name="Show as text").click()
             expect(tab.page.locator("#why-dialog pre")).to_contain_text("<script>")
-        assert tab.page.locator("main img, dialog img, dialog script, main a").count() == 0
+        assert tab.page.locator("main img, dialog img, dialog script, main a:not([href^='#/'])").count() == 0
         tab.page.keyboard.press("Escape")
     assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     assert tab.complaints == []
@@ -174,14 +316,33 @@ def test_the_theme_follows_the_system_until_it_is_chosen(tab: Tab) -> None:
     assert background(tab.page) == "rgb(245, 245, 242)"
 
 
-def test_it_looks_right_in_light_and_dark_and_on_a_phone(tab: Tab, tmp_path: Path) -> None:
+def test_every_view_looks_right_everywhere_and_axe_finds_nothing(tab: Tab, tmp_path: Path) -> None:
     """To be looked at: the pictures are in pytest's temporary folder."""
+    axe = Axe()
+    for name, view, ready in VIEWS:
+        for look, size, scheme in LOOKS:
+            tab.page.set_viewport_size(size)
+            tab.page.emulate_media(color_scheme=scheme)
+            if tab.page.evaluate("location.hash") != view:
+                tab.see(view)
+            tab.page.wait_for_selector(ready)
+            tab.page.screenshot(path=tmp_path / f"{name}-{look}.png", full_page=True)
+            assert tab.page.evaluate("document.documentElement.scrollWidth") == size["width"], f"{name} {look}"
+            if look in ("light", "dark"):
+                found = axe.run(tab.page)
+                assert found.violations_count == 0, f"{name} {look}: {found.generate_report()}"
+    assert tab.complaints == []
+
+
+def test_a_wide_screen_is_used(tab: Tab) -> None:
+    tab.page.set_viewport_size(WIDE)
     tab.page.wait_for_selector("#hosts tr")
-    for name, size, scheme in LOOKS:
-        tab.page.set_viewport_size(size)
-        tab.page.emulate_media(color_scheme=scheme)
-        tab.page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
-        assert tab.page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    used = tab.page.evaluate(
+        "Math.max(...[...document.querySelectorAll('main > section')].map((e) => e.getBoundingClientRect().right))"
+    )
+    assert used > 2400
+    cards = [tab.page.locator(f"#h-{name}").bounding_box() for name in ("throughput", "history", "errors")]
+    assert len({card["y"] for card in cards if card}) == 1
 
 
 # ---- in words ------------------------------------------------------------------------------------------------

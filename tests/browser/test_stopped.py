@@ -31,6 +31,9 @@ def test_a_stopped_crawl_without_pages_says_what_it_waits_for_and_then_asks_for_
     page, tab = window, Tab(window)
     page.goto(url)
     expect(page.locator("#state")).to_have_text("Stopped")
+    page.goto(f"{url}/#/trends")  # what was written down is there, though nothing runs
+    expect(page.locator(".trend .drawn").first).to_be_visible()
+    page.goto(f"{url}/#/")
     expect(page.locator("#empty")).to_contain_text("No pages yet")
     expect(page.locator("#workers-none")).to_be_visible()
     expect(page.locator("#pause")).to_be_hidden()

@@ -3,6 +3,9 @@
 
 const PATIENCE_MS = 15_000;
 
+/** One server may show several crawls, each below a path of its own: the one that this page came from. */
+export const BASE = `${location.pathname.replace(/[^/]*$/, "")}api/v1`;
+
 /** What went wrong, in a sentence for people. `status` 0: there was no answer at all. */
 export class Trouble extends Error {
   constructor(status, sentence, { waitS = null, entry = "", value = "" } = {}) {
@@ -24,7 +27,7 @@ const SENTENCES = {
 export async function fetchPath(path, { method = "GET", body } = {}) {
   let answer;
   try {
-    answer = await fetch(`/api/v1${path}`, {
+    answer = await fetch(`${BASE}${path}`, {
       method,
       headers: body === undefined ? {} : { "Content-Type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),

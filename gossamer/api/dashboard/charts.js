@@ -1,142 +1,166 @@
-// Lines over time, drawn as SVG. A chart is given its series anew whenever they change, and draws itself again when
-// its place changes its size. Pointing at it shows the figures of that moment.
+// Lines over time, drawn by uPlot (uplot/README.md); and bars. A chart is given its lines anew whenever they change, and
+// draws itself again when its place changes its size or the page its colours. Pointing at it shows the figures of that
+// moment, and those who cannot see it are told it in a sentence.
 
-import { draw, make, match, say } from "./dom.js";
+import { make, match, say } from "./dom.js";
 
-const LEFT = 46;
-const RIGHT = 10;
-const TOP = 10;
-const BOTTOM = 22;
+const { uPlot } = window;
+const charts = new Set(); // that are on the page
 
 export class Chart {
   /**
-   * `format` writes a figure, `timeLabel` a moment on the axis, `moment` one that is pointed at, and `summary` all of
-   * it in a sentence, for those who cannot see it.
+   * `format` writes a figure, `mark` one on the axis, where there is little room, `timeLabel` a moment on the axis,
+   * `moment` one that is pointed at, and `summary` all of it in a sentence.
    */
-  constructor(place, { format, timeLabel, moment, summary }) {
+  constructor(place, { format, mark = format, timeLabel, moment, summary }) {
     this.place = place;
-    this.words = { format, timeLabel, moment, summary };
-    this.series = [];
-    this.pointedAt = null;
-    this.svg = draw("svg", { role: "img" });
+    this.words = { format, mark, timeLabel, moment, summary };
+    this.lines = [];
     this.tip = make("div.tip", { "aria-hidden": "true", hidden: true });
-    place.append(this.svg, this.tip);
-    place.addEventListener("pointermove", (event) => this.point(event.offsetX));
-    place.addEventListener("pointerleave", () => this.point(null));
-    new ResizeObserver(() => this.redraw()).observe(place);
+    this.canvas = make("div.canvas", { role: "img", "aria-label": "Nothing to draw yet" });
+    place.append(this.canvas, this.tip);
+    charts.add(this);
+    new ResizeObserver(() => this.fit()).observe(place);
   }
 
-  /** Series: {name, className, filled, points: [[second, value or null], ...]}, all over the same span. */
-  show(series, from, to) {
-    Object.assign(this, { series, from, to });
-    this.redraw();
+  /** Lines: {name, className, filled, points: [[second, value or null], ...]}, all with the same seconds. */
+  show(lines, from, to) {
+    const isOther = lines.map(({ name }) => name).join() !== this.lines.map(({ name }) => name).join();
+    Object.assign(this, { lines, from, to });
+    this.canvas.setAttribute("aria-label", this.words.summary(lines));
+    this.place.classList.toggle("drawn", lines.some(({ points }) => points.length));
+    if (isOther) this.forget();
+    this.draw();
   }
 
-  redraw() {
-    const width = this.place.clientWidth;
-    const height = this.place.clientHeight;
-    if (!width || !height || this.to === undefined) return;
-    const most = Math.max(...this.series.flatMap(({ points }) => points.map(([, value]) => value ?? 0)), 0);
-    const step = niceStep(most / 4);
-    const top = Math.max(step, Math.ceil((most * 1.02) / step) * step);
-    const x = (at) => LEFT + ((at - this.from) / (this.to - this.from || 1)) * (width - LEFT - RIGHT);
-    const y = (value) => TOP + (1 - value / top) * (height - TOP - BOTTOM);
-    this.scale = { x, y, height };
-
-    const parts = [];
-    for (let value = 0; value <= top + step / 2; value += step) {
-      const level = Math.round(y(value)) + 0.5;
-      parts.push(draw(value ? "line.grid" : "line.base", { x1: LEFT, x2: width - RIGHT, y1: level, y2: level }));
-      parts.push(draw("text.axis", { x: LEFT - 8, y: level + 4, "text-anchor": "end" }, round(this.words.format(value))));
-    }
-    const labels = width < 480 ? 3 : 6;
-    for (let i = 0; i < labels; i += 1) {
-      const at = this.from + ((this.to - this.from) * i) / (labels - 1);
-      const anchor = i === 0 ? "start" : i === labels - 1 ? "end" : "middle";
-      parts.push(
-        draw("text.axis", { x: x(at), y: height - 4, "text-anchor": anchor }, this.words.timeLabel(at, this.from, this.to)),
-      );
-    }
-    for (const { points, className, filled } of this.series) {
-      for (const run of runs(points)) {
-        const line = run.map(([at, value]) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("L");
-        if (filled) {
-          const ends = [x(run.at(-1)[0]), x(run[0][0])].map((end) => `${end.toFixed(1)} ${y(0).toFixed(1)}`);
-          parts.push(draw(`path.area.${className}`, { d: `M${line}L${ends.join("L")}Z` }));
-        }
-        parts.push(draw(`path.line.${className}`, { d: `M${line}` }));
-      }
-    }
-    this.marks = draw("g");
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.svg.setAttribute("aria-label", this.words.summary(this.series));
-    this.svg.replaceChildren(...parts, this.marks);
-    this.mark();
-  }
-
-  point(offset) {
-    this.pointedAt = offset;
-    if (this.scale) this.mark();
-  }
-
-  /** The moment that is pointed at: a line, a dot on each series, and the figures. */
-  mark() {
-    const near = this.pointedAt === null ? null : this.nearest(this.pointedAt);
-    this.tip.hidden = near === null;
-    if (near === null) {
-      this.marks.replaceChildren();
+  draw() {
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (!width || !height || !this.lines.length) return;
+    this.colours = colours(this.place);
+    const figures = [this.lines[0].points.map(([at]) => at), ...this.lines.map(({ points }) => points.map(([, y]) => y))];
+    if (this.plot) {
+      this.plot.setData(figures);
       return;
     }
-    const { x, y, height } = this.scale;
-    const here = x(near);
-    const found = this.series
-      .map(({ name, className, points }) => ({ name, className, value: points.find(([at]) => at === near)?.[1] }))
-      .filter(({ value }) => value !== undefined && value !== null);
-    this.marks.replaceChildren(
-      draw("line.cross", { x1: here, x2: here, y1: TOP, y2: height - BOTTOM }),
-      ...found.map(({ className, value }) => draw(`circle.dot.${className}`, { cx: here, cy: y(value), r: 3 })),
-    );
-    this.tip.replaceChildren(
-      make("span.quiet", {}, this.words.moment(near)),
-      ...found.map(({ name, className, value }) =>
-        make(`span.key.${className}`, {}, `${this.words.format(value)} ${name}`),
-      ),
-    );
-    const isLeft = here < this.place.clientWidth / 2;
-    this.tip.style.left = `${isLeft ? here + 10 : here - 10 - this.tip.offsetWidth}px`;
+    this.plot = new uPlot(this.options(width, height), figures, this.canvas);
   }
 
-  nearest(offset) {
-    let best = null;
-    for (const [at] of this.series[0]?.points ?? []) {
-      if (best === null || Math.abs(this.scale.x(at) - offset) < Math.abs(this.scale.x(best) - offset)) best = at;
-    }
-    return best;
+  fit() {
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (!this.plot) this.draw();
+    else if (width && height) this.plot.setSize({ width, height });
+  }
+
+  /** Draw all of it anew the next time. */
+  forget() {
+    this.plot?.destroy();
+    this.plot = null;
+    this.tip.hidden = true;
+  }
+
+  options(width, height) {
+    const { mark, timeLabel } = this.words;
+    const axis = { stroke: () => this.colours.text, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const grid = { stroke: () => this.colours.grid, width: 1 };
+    return {
+      width,
+      height,
+      padding: [10, 14, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+      scales: {
+        x: { range: () => [this.from, Math.max(this.to, this.from + 1)] },
+        y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] },
+      },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          size: 24,
+          space: 64,
+          values: (_, marks) => marks.map((at) => timeLabel(at, this.from, this.to)),
+        },
+        { ...axis, grid, size: 56, space: 36, values: (_, marks) => marks.map((value) => round(mark(value))) },
+      ],
+      series: [{}, ...this.lines.map((line) => this.line(line))],
+      hooks: { setCursor: [(plot) => this.point(plot)] },
+    };
+  }
+
+  line({ name, className, filled }) {
+    return {
+      label: name,
+      stroke: () => this.colours[className],
+      fill: filled ? () => faint(this.colours[className]) : undefined,
+      width: 1.75,
+      dash: className === "second" ? [4, 3] : undefined,
+      spanGaps: false,
+      points: { show: (plot) => plot.data[0].length < 3, size: 5 },
+    };
+  }
+
+  /** The figures of the moment that is pointed at. */
+  point(plot) {
+    const { idx, left } = plot.cursor;
+    const found = idx === null || idx === undefined || left < 0 ? [] : this.lines.filter(({ points }) => points[idx]?.[1] != null);
+    this.tip.hidden = !found.length;
+    if (!found.length) return;
+    this.tip.replaceChildren(
+      make("span.quiet", {}, this.words.moment(plot.data[0][idx])),
+      ...found.map(({ name, className, points }) =>
+        make(`span.key.${className}`, {}, `${this.words.format(points[idx][1])} ${name}`),
+      ),
+    );
+    const at = left + plot.over.offsetLeft;
+    const isLeft = at < this.place.clientWidth / 2;
+    this.tip.style.left = `${isLeft ? at + 12 : at - 12 - this.tip.offsetWidth}px`;
   }
 }
 
-/** The stretches of points that have a value: where there is none, the line breaks off. */
-function* runs(points) {
-  let run = [];
-  for (const point of points) {
-    if (point[1] !== null) run.push(point);
-    else if (run.length) {
-      yield run;
-      run = [];
+// ---- colours ------------------------------------------------------------------------------------------------------
+
+const CLASSES = ["main", "second", "bad", "warn", "third", "grid", "text"];
+
+/** A canvas knows nothing of style sheets: what the classes of lines are coloured with is read from the page. */
+function colours(place) {
+  const probe = make("i.probe");
+  place.append(probe);
+  const found = CLASSES.map((name) => {
+    probe.className = `probe ${name}`;
+    return [name, getComputedStyle(probe).color];
+  });
+  probe.remove();
+  return Object.fromEntries(found);
+}
+
+const faint = (colour) => colour.replace(/^rgb\((.+)\)$/, "rgba($1, 0.1)");
+
+function repaint() {
+  for (const chart of charts) {
+    if (!chart.place.isConnected) charts.delete(chart);
+    else if (chart.plot) {
+      chart.colours = colours(chart.place);
+      chart.plot.redraw(false);
     }
   }
-  if (run.length) yield run;
+}
+new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+
+// ---- points to lines ----------------------------------------------------------------------------------------------
+
+/** The points of one field, with an empty one in every gap: where nothing ran, the line breaks off. */
+export function withGaps(points, field) {
+  const line = [];
+  for (const [i, point] of points.entries()) {
+    if (i && point.is_start) line.push([(points[i - 1].second + point.second) / 2, null]);
+    line.push([point.second, field(point)]);
+  }
+  return line;
 }
 
 /** 20 instead of 20.0, 5 MB instead of 5.0 MB: marks on an axis are round. */
 const round = (text) => text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
-
-/** 1, 2 or 5 times a power of ten, at least this much. */
-function niceStep(least) {
-  if (!(least > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= least * 0.999);
-}
 
 /** Bars for a short list: the word, the count, and its share of the largest. */
 export function bars(list, rows) {
@@ -154,12 +178,25 @@ export function bars(list, rows) {
         make("span.bar-track", { "aria-hidden": "true" }, make("span.bar-fill")),
         make("span.bar-note"),
       ),
-    (item, { name, value, text, note }) => {
+    (item, { name, value, text, note, href }) => {
       const [nameSpan, valueSpan, track, noteSpan] = item.children;
-      say(nameSpan, name);
+      if (href && !nameSpan.firstElementChild) nameSpan.append(make("a", { href }, name));
+      else if (!href) say(nameSpan, name);
       say(valueSpan, text);
       say(noteSpan, note ?? "");
       track.firstChild.style.width = `${Math.max(value > 0 ? 1 : 0, (100 * value) / most)}%`;
     },
   );
+}
+
+/** Rows for bars: reasons, most first, each leading to its pages. */
+export function reasonRows(counts, word, count, pagesAddress) {
+  return counts.map((each) => ({
+    key: each.reason,
+    name: word(each.reason),
+    value: each.count,
+    text: count(each.count),
+    note: each.explained,
+    href: pagesAddress?.(each.reason),
+  }));
 }

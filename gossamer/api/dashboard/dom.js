@@ -1,16 +1,9 @@
 // Elements, made so that nothing from the web can become markup: children are elements or text, never HTML.
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /** `make("td.number", {title: "..."}, "text", child)`. `on*` attributes are listeners; null children are left out. */
 export function make(what, attributes = {}, ...children) {
   const [tag, ...classes] = what.split(".");
   return finish(document.createElement(tag), classes, attributes, children);
-}
-
-export function draw(what, attributes = {}, ...children) {
-  const [tag, ...classes] = what.split(".");
-  return finish(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
 function finish(element, classes, attributes, children) {

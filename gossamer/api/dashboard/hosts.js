@@ -1,64 +1,48 @@
-// The table of hosts: sorted, filtered and paged by the server, because a crawl may know millions. A host opens with
-// its policy, what it is to be asked next, and its robots.txt.
+// The table of hosts: sorted, filtered and paged by the server, because a crawl may know millions. How it is sorted and
+// filtered is in the address. A name leads to the page of that host (host.js).
 
 import { ask, query } from "./api.js";
-import { facts, find, foreign, make, match, open, say, visible } from "./dom.js";
+import { askToBlock, unblock, whenBlocked } from "./block.js";
+import { find, foreign, make, match, say, visible } from "./dom.js";
+import { pager } from "./pages.js";
 import * as policy from "./policy.js";
-import { canControl, inform, report } from "./steering.js";
-import { urlButton } from "./why.js";
+import { change, here, hostAddress, parameter } from "./router.js";
+import { canControl, report } from "./steering.js";
 import * as words from "./text.js";
 
-const LIMIT = 15;
+const FEW = 15; // on the overview
+const MANY = 50;
 const EVERY_MS = 5_000;
 const TYPING_MS = 250;
 const LATELY_MS = 20_000;
 
-// `cursors`: of the pages of the table up to this one.
-const view = { sort: "queued", order: "desc", filter: "", cursors: [null] };
-let isAsking = false;
 let askedAt = -Infinity;
-let next = null;
 
-export async function keepHosts() {
-  if (performance.now() - askedAt > EVERY_MS) await load();
-}
+const sorted = () => ({ sort: parameter("sort") || "queued", order: parameter("order") || "desc" });
 
-async function load() {
-  if (isAsking) return;
-  isAsking = true;
+export async function keepHosts({ isNew }) {
+  if (!isNew && performance.now() - askedAt < EVERY_MS) return;
   askedAt = performance.now();
-  try {
-    const { sort, order, filter, cursors } = view;
-    const answer = await ask(query("/hosts", { sort, order, filter, limit: LIMIT, cursor: cursors.at(-1) }));
-    next = answer.next_cursor;
-    show(answer.hosts);
-  } finally {
-    isAsking = false;
-  }
-}
-
-/** Ask again at once, from the first page on. */
-function restart(changes) {
-  Object.assign(view, changes, { cursors: [null] });
-  load().catch(report);
+  markSorted();
+  const limit = here().view === "hosts" ? MANY : FEW;
+  const wanted = { ...sorted(), filter: parameter("filter"), cursor: parameter("cursor"), limit };
+  const asked = location.hash;
+  const answer = await ask(query("/hosts", wanted));
+  if (location.hash === asked) show(answer);
 }
 
 // ---- table --------------------------------------------------------------------------------------------------------
 
-function show(hosts) {
+function show({ hosts, next_cursor }) {
   match(find("#hosts"), hosts, ({ host }) => host, create, update);
   const none = find("#hosts-none");
   none.hidden = hosts.length > 0;
-  say(none, view.filter ? "No host of that name." : "No hosts yet.");
-  const first = (view.cursors.length - 1) * LIMIT;
-  find("#hosts-pager").hidden = first === 0 && next === null;
-  find("#hosts-back").disabled = first === 0;
-  find("#hosts-more").disabled = next === null;
-  say(find("#hosts-range"), hosts.length ? `${words.count(first + 1)} to ${words.count(first + hosts.length)}` : "");
+  say(none, parameter("filter") ? "No host of that name." : "No hosts yet.");
+  pager(find("#hosts-pager"), next_cursor);
 }
 
 function create({ host }) {
-  const name = make("button.url", { type: "button", title: host, onclick: () => showHost(host) }, foreign(host));
+  const name = make("a.url", { href: hostAddress(host), title: host }, foreign(host));
   const block = make("button.quiet-button", { type: "button", onclick: () => toggleBlock(host) });
   return make(
     "tr",
@@ -80,7 +64,8 @@ function update(row, host) {
   const told = host.requests ? host.delay_explained : "not asked yet";
   say(why, host.last_error ? `${told} · ${visible(words.word(host.last_error))}` : told);
   why.title = why.textContent;
-  showPolicy(row, lately.get(host.host) ?? host.policy);
+  row.dataset.site = host.site;
+  showPolicy(row, lately.get(host.host) ?? lately.get(host.site) ?? host.policy);
 }
 
 function showPolicy(row, { blocked, paused, ...others }) {
@@ -89,12 +74,10 @@ function showPolicy(row, { blocked, paused, ...others }) {
   say(tag, policy.inWords({ blocked, paused, ...others }));
   tag.classList.toggle("strong", blocked || paused);
   button.hidden = !canControl();
-  say(button, blocked ? "Unblock" : "Block");
-  button.setAttribute("aria-label", `${button.textContent} ${row.dataset.key}`);
+  say(button, blocked ? "Unblock" : "Block …");
+  button.setAttribute("aria-label", `${blocked ? "Unblock" : "Block"} ${row.dataset.key}`);
   row.dataset.blocked = blocked;
 }
-
-const rowOf = (host) => [...find("#hosts").children].find((row) => row.dataset.key === host);
 
 /** What was just set. A list of hosts may be some seconds old, so for a while this goes before it. */
 const lately = new Map();
@@ -102,146 +85,53 @@ const lately = new Map();
 function decided({ domain, in_force }) {
   lately.set(domain, in_force);
   setTimeout(() => lately.delete(domain), LATELY_MS);
-  const row = rowOf(domain);
-  if (row) showPolicy(row, in_force);
+  for (const row of find("#hosts").children) {
+    if (row.dataset.key === domain || row.dataset.site === domain) showPolicy(row, in_force);
+  }
 }
+whenBlocked(decided);
+policy.whenTold(decided);
 
 async function toggleBlock(host) {
-  const blocked = rowOf(host)?.dataset.blocked !== "true";
+  const row = [...find("#hosts").children].find((each) => each.dataset.key === host);
+  if (row?.dataset.blocked !== "true") await askToBlock(host);
+  else await unblockHost(host, row.dataset.site);
+}
+
+/** Where its site is blocked, the host's own policy has nothing to take back. */
+export async function unblockHost(host, site) {
   try {
-    decided(await policy.change(policy.ofHost(host), { blocked }));
-    inform(blocked ? `${host} is blocked.` : `${host} is no longer blocked.`);
+    const { policy: own } = await ask(policy.ofHost(host));
+    if (own.blocked) await unblock(policy.ofHost(host), host);
+    else await unblock(policy.ofDomain(site), site);
   } catch (trouble) {
     report(trouble);
   }
 }
 
+// ---- order and filter ---------------------------------------------------------------------------------------------
+
 find("#hosts-head").addEventListener("click", (event) => {
   const head = event.target.closest("button")?.closest("th[data-sort]");
   if (!head) return;
   const { sort } = head.dataset;
+  const before = sorted();
   const first = sort === "host" ? "asc" : "desc"; // names from A, figures from the largest
-  restart({ sort, order: view.sort !== sort ? first : view.order === "asc" ? "desc" : "asc" });
-  markSorted();
+  change({ sort, order: before.sort !== sort ? first : before.order === "asc" ? "desc" : "asc", cursor: "" });
 });
 
 function markSorted() {
+  const { sort, order } = sorted();
   for (const head of find("#hosts-head").querySelectorAll("[data-sort]")) {
-    if (head.dataset.sort !== view.sort) head.removeAttribute("aria-sort");
-    else head.setAttribute("aria-sort", view.order === "asc" ? "ascending" : "descending");
+    if (head.dataset.sort !== sort) head.removeAttribute("aria-sort");
+    else head.setAttribute("aria-sort", order === "asc" ? "ascending" : "descending");
   }
+  const search = find("#hosts-search");
+  if (search !== document.activeElement) search.value = parameter("filter");
 }
-markSorted();
 
 let typing = null;
 find("#hosts-search").addEventListener("input", ({ target }) => {
   clearTimeout(typing);
-  typing = setTimeout(() => restart({ filter: target.value.trim() }), TYPING_MS);
+  typing = setTimeout(() => change({ filter: target.value.trim(), cursor: "" }, { isSmall: true }), TYPING_MS);
 });
-
-find("#hosts-back").addEventListener("click", () => {
-  if (view.cursors.length > 1) view.cursors.pop();
-  load().catch(report);
-});
-find("#hosts-more").addEventListener("click", () => {
-  if (next !== null) view.cursors.push(next);
-  load().catch(report);
-});
-
-// ---- one host -----------------------------------------------------------------------------------------------------
-
-const dialog = find("#host-dialog");
-const body = find("#host-body");
-
-async function showHost(name) {
-  find("#host-title").replaceChildren(foreign(name));
-  body.replaceChildren(make("p.quiet", { role: "status" }, "Looking it up …"));
-  open(dialog);
-  try {
-    const host = await ask(`/hosts/${encodeURIComponent(name)}`);
-    const policyForm = canControl() ? await policy.form(policy.ofHost(name), (set) => saved(set, dialog)) : null;
-    body.replaceChildren(
-      known(host),
-      ...(policyForm ? [make("h3", {}, "Policy"), policyForm] : []),
-      ...upcoming(host.next_urls),
-      ...host.robots.flatMap(robots),
-    );
-  } catch (trouble) {
-    body.replaceChildren(make("p.wrong", { role: "alert" }, trouble.message));
-  }
-}
-
-function saved(answer, where) {
-  where.close();
-  decided(answer);
-  inform(`${answer.domain}: ${policy.inWords(answer.policy) || "no policy"}.`);
-}
-
-function known(host) {
-  return facts(".two", [
-    ["Site", host.site],
-    ["Pages", words.count(host.pages)],
-    ["Queued", words.count(host.queued)],
-    ["Requests", words.count(host.requests)],
-    ["Received", words.size(host.bytes)],
-    ["Errors", `${words.count(host.errors)}${host.failures_in_a_row ? `, ${host.failures_in_a_row} in a row` : ""}`],
-    ["Last error", host.last_error && words.word(host.last_error)],
-    ["Delay", host.requests ? `${words.span(host.delay_s)}: ${host.delay_explained}` : null],
-    ["May be asked", host.ready_in_s > 0 ? `in ${words.span(host.ready_in_s)}` : "now"],
-    ["Links from other sites", words.count(host.in_links)],
-    ["In force", policy.inWords(host.policy)],
-  ]);
-}
-
-function upcoming(urls) {
-  if (!urls.length) return [];
-  const entries = urls.map((url) => make("li", {}, urlButton(url)));
-  return [make("h3", {}, "Next"), make("ol.trail", {}, ...entries)];
-}
-
-function robots(copy) {
-  const answer = copy.status === null ? "no answer" : `status ${copy.status}`;
-  const note = [
-    answer,
-    copy.age_s !== null && `${words.span(copy.age_s)} old`,
-    copy.crawl_delay_s !== null && `Crawl-delay ${copy.crawl_delay_s} s`,
-    copy.moved_to && `moved to ${copy.moved_to}`,
-  ].filter(Boolean);
-  return [
-    make("h3", {}, foreign(`${copy.origin}/robots.txt`)),
-    make("p.quiet", {}, foreign(note.join(", "))),
-    copy.body ? make("pre", { tabindex: "0", "aria-label": "robots.txt" }, copy.body) : null,
-  ].filter(Boolean);
-}
-
-// ---- the policy of any name ---------------------------------------------------------------------------------------
-
-const policyDialog = find("#policy-dialog");
-const policyBody = find("#policy-body");
-
-find("#set-policy").addEventListener("click", () => {
-  const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
-  const name = make("input", { name: "domain", required: true, placeholder: "example.com", ...plain });
-  const rest = make("div");
-  const choose = async (event) => {
-    event.preventDefault();
-    try {
-      rest.replaceChildren(await policy.form(policy.ofDomain(name.value.trim()), (set) => saved(set, policyDialog)));
-    } catch (trouble) {
-      rest.replaceChildren(make("p.wrong", { role: "alert" }, trouble.message));
-    }
-  };
-  policyBody.replaceChildren(
-    make(
-      "form.stack",
-      { onsubmit: choose },
-      make("label", {}, "A host, or the domain of a site", name),
-      make("div.buttons", {}, make("button", {}, "Look it up")),
-    ),
-    rest,
-  );
-  open(policyDialog);
-});
-
-dialog.addEventListener("close", () => body.replaceChildren());
-policyDialog.addEventListener("close", () => policyBody.replaceChildren());

@@ -3,6 +3,7 @@
 // The list is bounded, and drawn at most four times a second however much happens. Held, it stands still and counts
 // what it leaves out. In a hidden tab nothing is listened to at all.
 
+import { BASE } from "./api.js";
 import { choice, find, foreign, make, say } from "./dom.js";
 import { urlButton } from "./why.js";
 import * as words from "./text.js";
@@ -19,12 +20,14 @@ let timer = null;
 let isHeld = false;
 let passed = 0; // not shown: while held, or left out by the server
 
-export function listen(stateChanged) {
+/** `ended` hears the last figures of a crawl whose server ends with it. */
+export function listen(stateChanged, ended) {
   if (source) return;
-  source = new EventSource("/api/v1/events");
+  source = new EventSource(`${BASE}/events`);
   for (const kind of KINDS) source.addEventListener(kind, (event) => happened(JSON.parse(event.data)));
   source.addEventListener("left_out", (event) => pass(JSON.parse(event.data).count));
   source.addEventListener("state", stateChanged);
+  source.addEventListener("ended", (event) => ended(JSON.parse(event.data)));
   // Where the connection broke the browser connects again by itself; where the server said no, app.js does.
   source.addEventListener("error", () => source?.readyState === EventSource.CLOSED && stop());
 }
@@ -59,7 +62,7 @@ function showWaiting() {
 }
 
 function row(event) {
-  const isBad = event.kind === "failure" || event.kind === "refusal";
+  const isBad = event.kind === "failure"; // a refusal is a decision
   const mark = event.status ?? (event.reason ? words.word(event.reason) : event.kind);
   return make(
     `li${isBad ? ".bad" : ""}`,

@@ -2,12 +2,13 @@
 // answer of /status a second, and from /history for what was before this page was opened.
 
 import { ask } from "./api.js";
-import { Chart, bars } from "./charts.js";
+import { Chart, bars, reasonRows, withGaps } from "./charts.js";
 import { choice, find, make, match, say } from "./dom.js";
+import { address } from "./router.js";
 import * as words from "./text.js";
 
 const RECENT_S = 600;
-const GAP_S = 15; // longer without a figure, and the line breaks off: nobody looked, or the crawl did not run
+const GAP_S = 15; // longer without a figure of this page's own, and the line breaks off: nobody looked
 const SMOOTH_S = 10;
 const REASONS_MAX = 8;
 const SLOW_EVERY_MS = 30_000; // the whole crawl changes slowly
@@ -60,6 +61,7 @@ export function showStatus(status) {
 
 function headline(status) {
   const since = status.elapsed_s === null ? "" : `${words.span(status.elapsed_s)} in this run`;
+  const left = status.eta_s === null || status.state !== "running" ? "" : `${words.span(status.eta_s)} left at this rate`;
   const met = `${words.counted(status.hosts, "host")} met`;
   const said = {
     paused: status.paused_why,
@@ -67,7 +69,7 @@ function headline(status) {
     stopped: "the same gossamer crawl command resumes it",
     complete: "every URL that was found is done",
   }[status.state];
-  return [said, since, met].filter(Boolean).join(" · ");
+  return [said, since, left, met].filter(Boolean).join(" · ");
 }
 
 function pagesNote(status) {
@@ -89,24 +91,22 @@ function showEmpty(status) {
 
 // ---- lists --------------------------------------------------------------------------------------------------------
 
-const chosen = { errors: "errors", throughput: "pages" };
+const chosen = { decisions: "decisions", throughput: "pages" };
 let last = null;
 
 function showReasons(status) {
   last = status;
-  const counts = status[chosen.errors];
-  const shown = counts.slice(0, REASONS_MAX);
+  showCounts("errors", status.troubles, (reason) => address("pages", { reason }));
+  const counts = status[chosen.decisions];
+  showCounts("decisions", counts, chosen.decisions === "decisions" ? (reason) => address("pages", { reason }) : null);
+}
+
+function showCounts(id, counts, pagesAddress) {
   const others = counts.slice(REASONS_MAX).reduce((sum, { count }) => sum + count, 0);
-  const rows = shown.map(({ reason, count, explained }) => ({
-    key: reason,
-    name: words.word(reason),
-    value: count,
-    text: words.count(count),
-    note: explained,
-  }));
+  const rows = reasonRows(counts.slice(0, REASONS_MAX), words.word, words.count, pagesAddress);
   if (others) rows.push({ key: "", name: "all others", value: others, text: words.count(others) });
-  bars(find("#errors"), rows);
-  find("#errors-none").hidden = rows.length > 0;
+  bars(find(`#${id}`), rows);
+  find(`#${id}-none`).hidden = rows.length > 0;
 }
 
 function showQueue(status) {
@@ -181,11 +181,10 @@ const FORMATS = {
 
 let recent = []; // of the last ten minutes, oldest first
 let whole = []; // of the crawl from its first start on, in larger steps
-let wholeGapS = GAP_S;
 
 const throughput = new Chart(find("#throughput"), {
   format: (value) => FORMATS[chosen.throughput].format(value),
-  timeLabel: (at, from, now) => (now - at < 1 ? "now" : `${Math.round((now - at) / 60)} min ago`.replace(/^0 .*/, "now")),
+  timeLabel: (at) => words.time(at).slice(0, 5),
   moment: words.time,
   summary: ([{ name, points }]) => {
     const values = points.map(([, value]) => value).filter((value) => value !== null);
@@ -197,31 +196,17 @@ const throughput = new Chart(find("#throughput"), {
 });
 
 const history = new Chart(find("#history"), {
-  format: compact,
-  timeLabel: (at, from, to) => shortMoment(at, to - from),
+  format: words.compact,
+  timeLabel: (at, from, to) => words.shortMoment(at, to - from),
   moment: words.moment,
   summary: ([pages, queued]) =>
     `${words.count(pages.points.at(-1)?.[1])} pages and ${words.count(queued.points.at(-1)?.[1])} queued`,
 });
 
-/** As much of a moment as tells it apart from others of that span. */
-function shortMoment(at, spanS) {
-  if (spanS > 2 * 86_400) return words.day(at).split(",")[0];
-  return spanS > 600 ? words.time(at).slice(0, 5) : words.time(at);
-}
-
-/** 1200000 as 1.2 M: an axis has little room. */
-function compact(value) {
-  if (value >= 1e9) return `${+(value / 1e9).toFixed(1)} G`;
-  if (value >= 1e6) return `${+(value / 1e6).toFixed(1)} M`;
-  if (value >= 1e4) return `${+(value / 1e3).toFixed(1)} k`;
-  return words.count(value);
-}
-
 function remember(status) {
   const second = secondOf(status.at);
   if (recent.length && second <= recent.at(-1).second) return;
-  recent.push(pointOf(status));
+  recent.push({ ...pointOf(status), is_start: recent.length > 0 && second - recent.at(-1).second > GAP_S });
   recent = recent.filter((point) => point.second > second - RECENT_S - GAP_S);
   showThroughput();
   showWhole();
@@ -231,7 +216,7 @@ const RATES = ["pages_per_s", "bytes_per_s", "errors_per_s"];
 
 /** What the charts need of a status or of a point of history: the rest would only take memory. */
 function pointOf(figures) {
-  const point = { second: secondOf(figures.at) };
+  const point = { second: secondOf(figures.at), is_start: figures.is_start ?? false };
   for (const field of [...RATES, "pages", "queued"]) point[field] = figures[field];
   return point;
 }
@@ -240,7 +225,7 @@ function showThroughput() {
   if (!recent.length) return;
   const now = recent.at(-1).second;
   const { field, name, className } = FORMATS[chosen.throughput];
-  const points = withGaps(recent, GAP_S, field).filter(([at]) => at >= now - RECENT_S);
+  const points = withGaps(recent, (point) => point[field]).filter(([at]) => at >= now - RECENT_S);
   throughput.show([{ name, className, filled: true, points }], now - RECENT_S, now);
 }
 
@@ -250,22 +235,12 @@ function showWhole() {
   const points = [...whole, ...recent.filter(({ second }) => second > since)];
   history.show(
     [
-      { name: "pages", className: "main", filled: true, points: withGaps(points, wholeGapS, "pages") },
-      { name: "queued", className: "second", filled: false, points: withGaps(points, wholeGapS, "queued") },
+      { name: "pages", className: "main", filled: true, points: withGaps(points, ({ pages }) => pages) },
+      { name: "queued", className: "second", filled: false, points: withGaps(points, ({ queued }) => queued) },
     ],
     points[0].second,
     points.at(-1).second,
   );
-}
-
-/** The points of one field, with an empty one in every gap. */
-function withGaps(points, gapS, field) {
-  const line = [];
-  for (const [i, point] of points.entries()) {
-    if (i && point.second - points[i - 1].second > gapS) line.push([points[i - 1].second + 0.001, null]);
-    line.push([point.second, point[field]]);
-  }
-  return line;
 }
 
 /** What was before this page was opened. The crawl as a whole is asked for again only now and then. */
@@ -274,7 +249,6 @@ async function loadHistory() {
   const known = recent.length ? recent[0].second : Infinity;
   recent = [...smooth(lately.points.map(pointOf)).filter(({ second }) => second < known), ...recent];
   whole = all.points.map(pointOf);
-  wholeGapS = Math.max(GAP_S, 3 * all.step_s);
 }
 
 /** Each point as the average of the ten seconds up to it, which is what /status says of the present. */
@@ -302,8 +276,9 @@ export async function keepHistory() {
 
 // ---- choices ------------------------------------------------------------------------------------------------------
 
-choice(find("#errors-choice"), (value) => {
-  chosen.errors = value;
+choice(find("#decisions-choice"), (value) => {
+  chosen.decisions = value;
+  find("#decisions").replaceChildren(); // some lead to pages, and some do not
   if (last) showReasons(last);
 });
 choice(find("#throughput-choice"), (value) => {

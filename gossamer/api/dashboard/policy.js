@@ -2,15 +2,20 @@
 
 import { ask, tell } from "./api.js";
 import { make, say } from "./dom.js";
+import { inform } from "./steering.js";
 
 // A domain means a whole site where it is registrable, and a longer name that host; a host is that host alone.
 export const ofDomain = (name) => `/domains/${encodeURIComponent(name)}/policy`;
 export const ofHost = (name) => `/hosts/${encodeURIComponent(name)}/policy`;
 
-/** Change some of what was set for a name, and leave the rest: the server takes whole policies. */
-export async function change(path, changes) {
-  const { policy } = await ask(path);
-  return tell(path, { ...policy, ...changes }, "PUT");
+const listeners = [];
+
+/** `listener(answer)` hears of every policy that was set in a form. */
+export const whenTold = (listener) => listeners.push(listener);
+
+export function told(answer) {
+  for (const listener of listeners) listener(answer);
+  inform(`${answer.domain}: ${inWords(answer.policy) || "no policy"}.`);
 }
 
 /** What a policy says, in a few words; empty where it says nothing. */
@@ -71,7 +76,7 @@ export async function form(path, saved) {
     { onsubmit: submit },
     make("p.quiet", {}, REACH[kind]),
     make("div.pair", {}, ...numbers.map((field, i) => make("label", {}, FIELDS[i][1], field))),
-    ...switches.map((field, i) => make("label.switch", {}, field, SWITCHES[i][1], make("small", {}, SWITCHES[i][2]))),
+    ...switches.map((field, i) => make("label.switch", {}, field, `${SWITCHES[i][1]} `, make("small", {}, SWITCHES[i][2]))),
     inherited ? make("p.quiet", {}, `In force with its site's: ${inherited}.`) : null,
     result,
     make("div.buttons", {}, make("button.primary", {}, "Set")),

@@ -2,10 +2,12 @@
 
 import { ask, tell } from "./api.js";
 import { find, foreign, make, match, open, say, visible } from "./dom.js";
+import { show } from "./router.js";
 import { urlButton } from "./why.js";
 import * as words from "./text.js";
 
 const TOAST_MS = 6_000;
+const UNDO_MS = 30_000;
 
 // ---- who is steering ----------------------------------------------------------------------------------------------
 
@@ -27,17 +29,27 @@ find("#logout").addEventListener("click", async () => {
 // ---- what was done ------------------------------------------------------------------------------------------------
 
 let toastTimer = null;
+let undoIt = null;
 
-export function inform(text, isBad = false) {
+/** `undo`: a button beside it takes back what was done; it stays longer. */
+export function inform(text, { isBad = false, undo = null } = {}) {
   const toast = find("#toast");
   toast.classList.toggle("bad", isBad);
-  say(toast, text);
+  say(find("#toast-text"), text);
+  undoIt = undo;
+  find("#undo").hidden = undo === null;
   toast.classList.add("shown");
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => toast.classList.remove("shown"), TOAST_MS);
+  toastTimer = setTimeout(() => toast.classList.remove("shown"), undo ? UNDO_MS : TOAST_MS);
 }
 
-export const report = (trouble) => inform(trouble.message, true);
+find("#undo").addEventListener("click", () => {
+  find("#toast").classList.remove("shown");
+  undoIt?.();
+  undoIt = null;
+});
+
+export const report = (trouble) => inform(trouble.message, { isBad: true });
 
 // ---- pause, resume, drain -----------------------------------------------------------------------------------------
 
@@ -128,7 +140,10 @@ let quarantined = null;
 export async function keepQuarantine(status) {
   if (status.quarantined === quarantined) return;
   quarantined = status.quarantined;
-  find("#quarantine-card").hidden = quarantined === 0;
+  const card = find("#quarantine-card");
+  if (quarantined) delete card.dataset.empty;
+  else card.dataset.empty = "";
+  show();
   if (quarantined) await loadQuarantine();
 }
 

@@ -23,7 +23,7 @@ export function size(bytes) {
 }
 
 export function share(part, whole) {
-  if (!whole) return "–";
+  if (!whole || part === null || part === undefined) return "–";
   const percent = (100 * part) / whole;
   return `${percent >= 99.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(percent < 0.1 ? 2 : 1)} %`;
 }
@@ -39,6 +39,30 @@ export function span(seconds) {
   return `${Math.floor(whole / 86400)} days`;
 }
 
+/** For an axis, and where thousandths matter: 12 ms, 3.5 s, 2 h 05 min. */
+export function shortSpan(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds === 0) return "0 s";
+  if (seconds < 1) return `${+(seconds * 1000).toPrecision(3)} ms`;
+  return seconds < 10 ? `${+seconds.toFixed(2)} s` : span(seconds);
+}
+
+/** The same for the marks of an axis, which are round: 20 min, 1.5 h. */
+export function axisSpan(seconds) {
+  if (seconds < 120) return shortSpan(seconds);
+  if (seconds < 7200) return `${+(seconds / 60).toFixed(1)} min`;
+  return seconds < 2 * 86400 ? `${+(seconds / 3600).toFixed(1)} h` : `${+(seconds / 86400).toFixed(1)} d`;
+}
+
+/** 1200000 as 1.2 M: an axis has little room. */
+export function compact(value) {
+  if (value === null || value === undefined) return "–";
+  if (value >= 1e9) return `${+(value / 1e9).toFixed(1)} G`;
+  if (value >= 1e6) return `${+(value / 1e6).toFixed(1)} M`;
+  if (value >= 1e4) return `${+(value / 1e3).toFixed(1)} k`;
+  return value < 10 ? `${+value.toFixed(1)}` : count(value);
+}
+
 const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
@@ -48,6 +72,12 @@ export const dateOf = (at) => new Date(typeof at === "number" ? at * 1000 : at);
 export const time = (at) => TIME.format(dateOf(at));
 export const day = (at) => DAY.format(dateOf(at));
 export const moment = (at) => FULL.format(dateOf(at));
+
+/** As much of a moment as tells it apart from others of that span. */
+export function shortMoment(at, spanS) {
+  if (spanS > 2 * 86_400) return day(at).split(",")[0];
+  return spanS > 300 ? time(at).slice(0, 5) : time(at);
+}
 
 // ---- reasons ------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 import { ask, fetchPath, query } from "./api.js";
 import { facts, find, foreign, make, open, visible } from "./dom.js";
+import { change, parameter, whenMoved } from "./router.js";
 import * as words from "./text.js";
 
 const SHOWN_CHARACTERS_MAX = 20_000;
@@ -11,12 +12,25 @@ const SHOWN_CHARACTERS_MAX = 20_000;
 const dialog = find("#why-dialog");
 const body = find("#why-body");
 let asked = 0; // a slow answer must not take the place of a later one
+let shown = ""; // the URL that the dialog is about
 
 /** A URL, wherever one is shown: it can be asked about, and is never a link to follow. */
 export const urlButton = (url) =>
   make("button.url", { type: "button", title: visible(url), onclick: () => lookUp(url) }, foreign(url));
 
-export async function lookUp(url) {
+/** It becomes part of the address, so that it can be sent to others; closing the dialog takes it out again. */
+export const lookUp = (url) => change({ why: url });
+
+export function followAddress() {
+  const url = parameter("why");
+  if (url === shown) return;
+  shown = url;
+  if (url) load(url);
+  else dialog.close();
+}
+whenMoved(followAddress);
+
+async function load(url) {
   const mine = ++asked;
   find("#why-title").replaceChildren("Why?");
   body.replaceChildren(make("p.quiet", { role: "status" }, "Looking it up …"));
@@ -124,7 +138,11 @@ async function save(page) {
 /** The last part of the path, of letters that no file system minds. */
 const fileName = ({ url }) => new URL(url).pathname.split("/").at(-1).replace(/[^\w.-]+/g, "_").slice(0, 80) || "it";
 
-dialog.addEventListener("close", () => body.replaceChildren());
+dialog.addEventListener("close", () => {
+  body.replaceChildren();
+  shown = "";
+  if (parameter("why")) change({ why: "" });
+});
 
 find("#ask").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -10,16 +13,19 @@ from msgspec import Meta
 from gossamer.api import shapes
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import state_of
-from gossamer.api.names import canonical, priority_of
+from gossamer.api.names import canonical, must_be_host, priority_of
 from gossamer.api.route import NoAnswer, Query
 from gossamer.api.routes.pages import page_shape
 from gossamer.api.views import View
 from gossamer.cluster.wire import Disconnected
+from gossamer.frontier.retry import CAN_PASS
 from gossamer.maintenance import operator_changes
 from gossamer.messages import control_messages
 from gossamer.records import Seed
 from gossamer.supervisor import seeding
 from gossamer.text import EXPLAINED
+
+HOSTS_MAX = 10_000  # of a site that are tried again at once
 
 
 class QuarantineQuery(Query):
@@ -62,6 +68,30 @@ async def steer(context: Context, to: Literal["pause", "resume", "drain"]) -> sh
             return shapes.Steered("stopped")  # it has ended, which is what was asked for
         raise NoAnswer(409, "not_running", f"the crawl is not running, so it cannot {to}") from None
     return shapes.Steered(state_of(await context.crawl.now()))
+
+
+async def retry(context: Context, body: shapes.Retry) -> shapes.Retried:
+    """Whatever comes back waits for its host's turn, and passes robots.txt, budgets and policies anew."""
+    if body.reason is not None and body.reason not in CAN_PASS:
+        raise NoAnswer(400, "bad_request", f"what was refused for {body.reason} does not pass", entry="reason")
+    hosts: list[str | None] = [None]
+    if body.domain is not None:
+        name = must_be_host(body.domain)
+        hosts = [name]
+        if operator_changes.is_site(name):
+            hosts = [*await context.views.read(lambda view: list(names_of_site(view, name)))]
+
+    def here() -> int:
+        change = partial(operator_changes.retry_anywhere, context.folder, context.tree, context.clock)
+        return sum(change(host, body.reason) for host in hosts)
+
+    async with context.writing:
+        return shapes.Retried(await asyncio.to_thread(here))
+
+
+def names_of_site(view: View, site: str) -> Iterator[str]:
+    found = (host.name for host in view.hosts_in(view.partition_of_host(site)) if host.site == site)
+    return islice(found, HOSTS_MAX)
 
 
 # ---- the quarantine ------------------------------------------------------------------------------------------

@@ -30,9 +30,11 @@ async def events(context: Context, request: Request) -> StreamingResponse:
     async def blocks() -> AsyncIterator[bytes]:
         with context.crawl.listening(since) as listener:
             yield b"retry: %d\n\n" % RETRY_MS
-            while not context.is_stopping:
+            while True:
                 told = listener.take()
                 yield b"".join(block(one) for one in told) or b": still here\n\n"
+                if context.is_stopping:
+                    return
                 await listener.wait(context.clock, KEEP_ALIVE_S)
 
     # A proxy that gathers an answer before it hands it on would hand on nothing.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import heapq
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from gossamer.api import shapes
+from gossamer.api import folder_shapes, shapes, status_shapes
 from gossamer.api.context import Context
 from gossamer.api.names import must_be_host
 from gossamer.api.route import NoAnswer, Query
@@ -23,13 +24,15 @@ from gossamer.api.views import View
 from gossamer.fetch.robots import rules_of
 from gossamer.frontier.rules.policy import NONE, Policies
 from gossamer.inspect.view import bracketed
-from gossamer.records import Host, RobotsCopy
-from gossamer.text import EXPLAINED, moment
+from gossamer.records import Host, Reason, RobotsCopy
+from gossamer.text import EXPLAINED, TROUBLES, moment
 
 ROBOTS_BYTES_MAX = 64 << 10
 NEXT_URLS = 10
 FRESH_S = 1.0
 ROBOTS_OF_HOSTS = 3  # of a domain: its largest
+URLS_MAX = 50_000  # of a host that are looked at: about half a second
+STEPS = 60  # that a host's time is cut into
 
 T = TypeVar("T")
 
@@ -109,6 +112,53 @@ async def host(context: Context, host: str) -> shapes.HostDetail:
     return await context.views.read(look)
 
 
+async def host_urls(context: Context, host: str) -> folder_shapes.HostUrls:
+    """By state, status, reason, and over time; of a host with very many URLs those that are stored first."""
+    name = must_be_host(host)
+    return await context.remembered(
+        ("host_urls", name), lambda: context.views.read(lambda view: urls_of(view, name)), FRESH_S
+    )
+
+
+def urls_of(view: View, name: str) -> folder_shapes.HostUrls:
+    states: Counter[str] = Counter()
+    statuses: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    visits: list[tuple[float, bool, bool]] = []  # when, a page, trouble
+    looked_at = 0
+    for looked_at, (_, known) in enumerate(view.known_from(None, name), 1):
+        states[known.state] += 1
+        if known.reason is not None:
+            reasons[known.reason] += 1
+        if known.fetched_at is not None:
+            statuses[str(known.status or "none")] += 1
+            is_trouble = known.reason in TROUBLES
+            visits.append((known.fetched_at, known.verdict is not None, is_trouble))
+        if looked_at >= URLS_MAX:
+            break
+    first = min((at for at, _, _ in visits), default=0.0)
+    step_s = max(1.0, (max((at for at, _, _ in visits), default=0.0) - first) / STEPS)
+    steps = [[0, 0] for _ in range(STEPS)] if visits else []
+    for at, is_page, is_trouble in visits:
+        counts = steps[min(int((at - first) / step_s), STEPS - 1)]
+        counts[0] += is_page
+        counts[1] += is_trouble
+    return folder_shapes.HostUrls(
+        looked_at,
+        looked_at < URLS_MAX,
+        dict(states),
+        dict(statuses),
+        counted(reasons),
+        round(step_s, 3),
+        [folder_shapes.HostVisits(moment(first + i * step_s) or "", *counts) for i, counts in enumerate(steps)],
+    )
+
+
+def counted(counts: Mapping[str, int]) -> list[status_shapes.ReasonCount]:
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return [status_shapes.ReasonCount(Reason(word), count, EXPLAINED[Reason(word)]) for word, count in rows]
+
+
 def host_shape(view: View, host: Host, policies: Policies, now: float) -> shapes.Host:
     return shapes.Host(
         host=host.name,
@@ -165,13 +215,26 @@ async def domains(context: Context, query: DomainsQuery) -> shapes.Domains:
     )
 
 
+async def domain(context: Context, domain: str) -> shapes.Domain:
+    name = must_be_host(domain)
+
+    def look(view: View) -> shapes.Domain:
+        for found, hosts in sites(view, [view.partition_of_host(name)]):
+            if found.domain == name:
+                found.robots_txt = [robots_state(copy) for _, host in hosts for copy in view.robots_of(host)]
+                return found
+        raise NoAnswer(404, "not_known", f"no URL of {name} is known to this crawl", value=name)
+
+    return await context.views.read(look)
+
+
 Sized = tuple[int, str]  # how many pages a host has, and its name
 
 
-def sites(view: View) -> Iterator[tuple[shapes.Domain, list[Sized]]]:
+def sites(view: View, partitions: Iterable[int] | None = None) -> Iterator[tuple[shapes.Domain, list[Sized]]]:
     """With their largest hosts. A partition at a time, because all hosts of a site are in one."""
     policies = view.folder.policies()
-    for number in view.partitions:
+    for number in view.partitions if partitions is None else partitions:
         found: dict[str, shapes.Domain] = {}
         crawled_at: dict[str, float] = {}
         largest: dict[str, list[Sized]] = {}

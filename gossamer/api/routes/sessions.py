@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from gossamer.api import shapes
 from gossamer.api.context import Context
-from gossamer.api.guard import SESSION_S, Caller, cookie_name
+from gossamer.api.guard import SESSION_S, Caller, Guard, cookie_name
 from gossamer.api.route import JSON
 
 FORM = "application/x-www-form-urlencoded"
@@ -25,7 +25,7 @@ async def login(context: Context, request: Request, body: shapes.Login) -> shape
     if request.headers.get("content-type", "").startswith(FORM):
         response = RedirectResponse("/", status_code=303)
     else:
-        response = Response(msgspec.json.encode(me_shape(context, caller)), media_type=JSON)
+        response = Response(msgspec.json.encode(me_shape(context.guard, caller)), media_type=JSON)
     if caller.name is not None:
         response.set_cookie(
             cookie_name(request),
@@ -40,17 +40,17 @@ async def login(context: Context, request: Request, body: shapes.Login) -> shape
 
 async def logout(context: Context, request: Request, caller: Caller) -> shapes.Me | Response:
     context.guard.close_session(request)
-    response = Response(msgspec.json.encode(me_shape(context, caller)), media_type=JSON)
+    response = Response(msgspec.json.encode(me_shape(context.guard, caller)), media_type=JSON)
     response.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
     return response
 
 
 async def me(context: Context, caller: Caller) -> shapes.Me:
-    return me_shape(context, caller)
+    return me_shape(context.guard, caller)
 
 
-def me_shape(context: Context, caller: Caller) -> shapes.Me:
-    return shapes.Me(context.guard.needs_key, caller.name, caller.scope, caller.can_control)
+def me_shape(guard: Guard, caller: Caller) -> shapes.Me:
+    return shapes.Me(guard.needs_key, caller.name, caller.scope, caller.can_control)
 
 
 def body_of_form(content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""How the crawl stands: status, history, and what the reasons mean.
+"""How the crawl stands, and what the reasons mean.
 
 While it runs the crawl itself is asked; otherwise the counters in its stores have to do, and what only a running
 crawl can know is null or nothing.
@@ -7,18 +7,13 @@ crawl can know is null or nothing.
 from __future__ import annotations
 
 import shutil
-from typing import Annotated
-
-from msgspec import Meta
 
 from gossamer import __version__
 from gossamer.api import status_shapes as shapes
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import state_of
-from gossamer.api.route import Query
-from gossamer.api.routes.hosts import share
+from gossamer.api.routes.hosts import counted, share
 from gossamer.api.views import View
-from gossamer.cluster.wire import Disconnected
 from gossamer.export import positions
 from gossamer.frontier.disk.seen import mistakes
 from gossamer.frontier.disk.tables import Totals
@@ -29,16 +24,9 @@ from gossamer.messages import control_messages
 from gossamer.records import Reason
 from gossamer.seeds import SeedList
 from gossamer.supervisor import history as past
-from gossamer.text import EXPLAINED, moment
+from gossamer.text import EXPLAINED, TROUBLES, moment
 
 DISK_S = 10.0  # the size of a folder is counted no more often than this
-POINTS_MAX = 600
-
-
-class HistoryQuery(Query):
-    span_s: (
-        Annotated[float, Meta(ge=1, le=10**10, description="only so far back; left out: all of the crawl")] | None
-    ) = None
 
 
 async def status(context: Context) -> shapes.Status:
@@ -76,6 +64,7 @@ def status_of(
         started_at=moment(now.started_at) if now else None,
         elapsed_s=round(now.at - now.started_at, 1) if now else None,
         max_pages=crawl.max_pages,
+        eta_s=eta_s(crawl.max_pages, totals.pages, totals.queued, now.pages_per_s) if now else None,
         pages=totals.pages,
         pages_today=now.pages_today if now else pages_today(context, totals, at),
         pages_crawled_today=now.pages_today if now else pages_today(context, totals, at),
@@ -100,6 +89,8 @@ def status_of(
         active_hosts=now.active_hosts if now else 0,
         domains_active=now.recrawl_plan.active_sites if now else 0,
         errors=counted(totals.reasons),
+        troubles=counted({word: count for word, count in totals.reasons.items() if word in TROUBLES}),
+        decisions=counted({word: count for word, count in totals.reasons.items() if word not in TROUBLES}),
         errors_this_run=counted(now.errors) if now else [],
         turned_away=counted(totals.turned_away),
         queue=[shapes.Level(level, hosts) for level, hosts in enumerate(levels)],
@@ -115,6 +106,12 @@ def status_of(
     )
 
 
+def eta_s(max_pages: int | None, pages: int, queued: int, pages_per_s: float) -> float | None:
+    """Until the limit of pages; without one until what is queued is fetched, if nothing new is found."""
+    left = queued if max_pages is None else min(queued, max_pages - pages)
+    return round(max(0, left) / pages_per_s, 1) if pages_per_s > 0 else None
+
+
 def pages_today(context: Context, totals: Totals, at: float) -> int | None:
     before = past.pages_at(context.folder.history, at // past.DAY_S * past.DAY_S)
     return max(0, totals.pages - before) if before is not None else None
@@ -127,11 +124,6 @@ def disk_of(context: Context) -> shapes.Disk:
         archive_bytes=archive,
         state_bytes=max(0, bytes_in(context.folder.path) - archive),
     )
-
-
-def counted(counts: dict[str, int]) -> list[shapes.ReasonCount]:
-    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
-    return [shapes.ReasonCount(Reason(word), count, EXPLAINED[Reason(word)]) for word, count in rows]
 
 
 def times(counts: list[int]) -> list[shapes.TimeClass]:
@@ -161,45 +153,6 @@ def worker_shape(worker: control_messages.WorkerNow) -> shapes.Worker:
         partitions=worker.partitions,
         memory_bytes=worker.memory_bytes,
         cpu_s=round(worker.cpu_s, 2),
-    )
-
-
-# ---- history -------------------------------------------------------------------------------------------------
-
-
-async def history(context: Context, query: HistoryQuery) -> shapes.History:
-    """Of the last ten minutes a point a second while the crawl runs, else a point a minute; never more than 600."""
-    since = context.clock.now() - query.span_s if query.span_s is not None else 0.0
-    points: list[control_messages.Point] = []
-    if query.span_s is not None and query.span_s <= past.RECENT_S:
-        try:
-            recent = await context.crawl.call(control_messages.AskRecent(), control_messages.RecentPoints)
-            points = [point for point in recent.points if point.at >= since]
-        except Disconnected:
-            pass  # then there is only what was written
-    if not points:
-        points = await context.views.in_thread(lambda: past.points(context.folder, since, POINTS_MAX))
-    return shapes.History([point_shape(points[max(0, i - 1)], point) for i, point in enumerate(points)])
-
-
-def point_shape(before: control_messages.Point, point: control_messages.Point) -> shapes.HistoryPoint:
-    span_s = point.at - before.at
-
-    def rate(now: int, then: int) -> float:
-        return round(max(0.0, (now - then) / span_s), 3) if span_s > 0 else 0.0
-
-    return shapes.HistoryPoint(
-        at=moment(point.at) or "",
-        pages=point.pages,
-        bytes=point.bytes,
-        errors=point.errors,
-        pages_per_s=rate(point.pages, before.pages),
-        bytes_per_s=rate(point.bytes, before.bytes),
-        errors_per_s=rate(point.errors, before.errors),
-        queued=point.queued,
-        waiting=point.waiting,
-        hosts=point.hosts,
-        memory_bytes=point.memory_bytes,
     )
 
 

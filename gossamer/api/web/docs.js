@@ -10,12 +10,12 @@ function make(name, properties = {}, ...children) {
   return element;
 }
 
-const answer = await fetch("/api/v1/openapi.json");
+const answer = await fetch("api/v1/openapi.json"); // beside this page, which may be below the path of one crawl of several
 if (answer.status === 401) location.assign("/");
 const api = await answer.json();
 const about = document.querySelector("#about");
 about.replaceChildren(`Version ${api.info.version}. ${api.info.description} The same for programs: `);
-about.append(make("a", { href: "/api/v1/openapi.json", textContent: "openapi.json" }));
+about.append(make("a", { href: "api/v1/openapi.json", textContent: "openapi.json" }));
 
 for (const [path, methods] of Object.entries(api.paths)) {
   for (const [method, operation] of Object.entries(methods)) {
@@ -101,7 +101,7 @@ async function tryIt(path, method, fields, body, output) {
   output.textContent = "…";
   try {
     const headers = body ? { "Content-Type": "application/json" } : {};
-    const response = await fetch(target, { method, headers, body: body?.value, signal: stop.signal });
+    const response = await fetch(target.slice(1), { method, headers, body: body?.value, signal: stop.signal });
     const type = response.headers.get("Content-Type") ?? "";
     output.textContent = `${response.status} ${type}\n\n`;
     if (type.startsWith("text/event-stream")) await follow(response, output, stop);
