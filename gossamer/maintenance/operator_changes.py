@@ -113,7 +113,12 @@ def release_url(folder: CrawlFolder, tree: Tree, clock: Clock, url: Url, *, drop
 
 
 def retry_anywhere(
-    folder: CrawlFolder, tree: Tree, clock: Clock, host: str | None, reason: Reason | None, say: Callable[[str], None]
+    folder: CrawlFolder,
+    tree: Tree,
+    clock: Clock,
+    host: str | None,
+    reason: Reason | None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Bring back what failed, rests or was refused, whether the crawl runs or not; how many URLs. `say`: what is
     wrong with a partition that is passed over."""
