@@ -128,6 +128,7 @@ def pinned(lock: str) -> dict[str, str]:
     ("lock", "wanted"),
     [
         ("requirements.lock", pyproject()["project"]["dependencies"]),
+        ("requirements.lock", pyproject()["project"]["optional-dependencies"]["parquet"]),
         ("requirements-dev.lock", pyproject()["dependency-groups"]["dev"]),
     ],
 )

@@ -17,6 +17,7 @@ import argparse
 import json
 import sys
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -68,6 +69,11 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{what}: as what? Give --to as well: {', '.join(FORMATS)}")
     if to == "parquet" and out in (None, "-"):
         raise UsageError("--to parquet needs a folder: name one with --out")
+    if to == "parquet" and find_spec("pyarrow") is None:
+        raise UsageError(
+            "--to parquet needs pyarrow, which is not installed: pip install pyarrow (with pipx: pipx inject "
+            "gossamer pyarrow), or install gossamer[parquet]; --to jsonl has the same rows and needs nothing"
+        )
     if out is None or out == "-":
         return
     if "://" in out:
