@@ -101,6 +101,11 @@ def _meaning(key: str) -> str:
     return str(kind.extra_json_schema["description"])
 
 
+def wanted(key: str) -> str:
+    """What a setting may be, in words."""
+    return _wanted(SETTINGS[key])
+
+
 def _wanted(kind: inspect.Type) -> str:
     match kind:
         case inspect.Metadata(extra={"wanted": str(text)}):
