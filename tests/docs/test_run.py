@@ -38,7 +38,7 @@ def checkout(folder: Path) -> Path:
 
 def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": str(root.parent / "bin"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(root.parent)}
-    command = [root / "run", *words]
+    command = [str(root / "run"), *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 

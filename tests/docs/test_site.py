@@ -18,7 +18,7 @@ from tests.shared_crawl import once
 
 async def built(place: Path) -> Path:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, ROOT / "docs" / "build.py", place]
+    command = [sys.executable, str(ROOT / "docs" / "build.py"), str(place)]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)  # noqa: ASYNC221
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return place
