@@ -156,6 +156,7 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     max_pages: Annotated[Count | None, about("stop after this many pages")] = None
     max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
     max_time_s: Annotated[CrawlTime | None, about("stop after this time")] = None
+    wait: Annotated[bool, about("wait for later tries of what failed, instead of ending before them")] = False
     forever: Annotated[bool, about("go on visiting pages again when nothing new is left")] = False
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"

@@ -42,6 +42,13 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     add_setting(verb, "crawl.max_depth", "N", "follow at most N links from a seed")
     add_setting(verb, "crawl.max_time_s", "TIME", "stop after this long: 90, 10m, 2h")
     verb.add_argument(
+        "--wait",
+        dest="crawl.wait",
+        action="store_const",
+        const=True,
+        help="do not end before the later tries of what failed: they take up to three hours",
+    )
+    verb.add_argument(
         "--forever",
         dest="crawl.forever",
         action="store_const",
@@ -118,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
             show(summary_text(ending, folder, tree.archive))
             if server is not None and ending.why != "interrupted":
                 server.stay()
-    return 1 if ending.damage else 0
+    return 1 if ending.damage or ending.why == "nothing" else 0
 
 
 def default_dir(seeds: Spooled) -> Path:

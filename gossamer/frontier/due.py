@@ -52,6 +52,8 @@ class Due:
         self._meta.totals.waiting += 1
         if rests:
             change.count_resting(host, 1)
+        else:
+            self._meta.totals.later += 1
 
     def wake(self, change: Change) -> None:
         """Queue again what waited for another try, and list hosts again that rested, once their moment has come."""
@@ -84,6 +86,8 @@ class Due:
         self._meta.totals.waiting -= 1
         if kind == OUTAGE:
             change.count_resting(change.host(key, host_of(known.url)), -1)
+        elif self._meta.totals.later:  # else it waited before these were counted
+            self._meta.totals.later -= 1
         change.enqueue(key, msgspec.structs.replace(known, state=State.QUEUED, due_at=None))
 
     # ---- hosts -------------------------------------------------------------------------------------------

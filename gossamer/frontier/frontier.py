@@ -55,6 +55,8 @@ from gossamer.records import (
 )
 from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSettings
 
+SOON_S = 60.0  # a later try that comes sooner is waited for
+
 
 class Frontier:
     """To be opened (`Frontier.open`), because what the last owner left in flight has to be given back first."""
@@ -168,6 +170,15 @@ class Frontier:
             return False
         due_at = self._parts.due.next_at
         return not self.totals.resting or due_at is None or due_at > self._parts.clock.now()
+
+    @property
+    def is_done_for_now(self) -> bool:
+        """The same, and what failed and is tried again much later does not count either."""
+        totals, due_at = self.totals, self._parts.due.next_at
+        if totals.open > totals.later or not self._parts.trusted.is_done:
+            return False
+        is_waiting = totals.resting or totals.later
+        return not is_waiting or due_at is None or due_at > self._parts.clock.now() + SOON_S
 
     def overdue(self) -> int:
         """Pages that should have been visited again by now."""

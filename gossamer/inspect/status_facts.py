@@ -100,6 +100,8 @@ def status_text(facts: Facts) -> str:
         head = "complete: every URL that was found is done"
     elif facts["resting"]:
         head = "stopped; some servers do not answer"
+    elif facts["queued"] == 0 and facts["waiting"]:
+        head = "done for now; what failed is tried again later, by the same crawl command"
     else:
         head = "stopped; the same crawl command resumes it"
     lines = [

@@ -110,6 +110,7 @@ class Report(Message, frozen=True):
     slow: tuple[SlowHost, ...] = ()  # of these requests, the oldest
     resting: tuple[RestingHost, ...] = ()
     wait: Wait | None = None
+    next_try_at: float | None = None  # of what failed or rests
 
 
 class AddSeeds(Message, frozen=True):

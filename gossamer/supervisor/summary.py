@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+from gossamer.clock import RealClock
 from gossamer.folder import CrawlFolder
 from gossamer.inspect.status_facts import reasons_text, resting_text
+from gossamer.inspect.view import CrawlView
+from gossamer.records import Link, Reason, UrlRecord
+from gossamer.seeds import SeedList
 from gossamer.settings import ArchiveSettings
 from gossamer.supervisor.supervisor import ENDINGS, Ending
-from gossamer.text import COMMAND, counted, size, span
+from gossamer.text import COMMAND, counted, explained, size, span, time_of_day
+
+SEEDS_TOLD = 3  # where nothing was fetched
 
 
 def summary_text(ending: Ending, folder: CrawlFolder, archive: ArchiveSettings) -> str:
@@ -37,6 +45,13 @@ def summary_text(ending: Ending, folder: CrawlFolder, archive: ArchiveSettings) 
     ]
     if left:
         lines.append(f"  left for the next run: {', '.join(left)}")
+    if totals.waiting and ending.next_try_at is not None:
+        when = time_of_day(ending.next_try_at, ending.ended_at)
+        lines.append(
+            f"  {counted(totals.waiting, 'URL')} will be tried again from {when} on: the same command goes on"
+        )
+    if ending.why == "nothing":
+        lines += why_nothing_was_fetched(folder)
     lines += resting_text(str(folder.path), totals.resting, totals.resting_hosts)
     lines += reasons_text("Failed, refused or unreadable, by reason", totals.reasons)
     lines += reasons_text("Links rejected, by reason", totals.turned_away)
@@ -48,3 +63,19 @@ def summary_text(ending: Ending, folder: CrawlFolder, archive: ArchiveSettings) 
         f"    {COMMAND} why {folder.path} URL",
     ]
     return "\n".join(lines)
+
+
+def why_nothing_was_fetched(folder: CrawlFolder) -> list[str]:
+    """What became of the first seeds."""
+    seeds = [seed.url for seed, _ in islice(SeedList(folder.path).after(0), SEEDS_TOLD)]
+    with CrawlView(folder.path) as view:
+        link_filter = view.filters(RealClock())
+        return [f"  {url}: {_fate(view.state(url), link_filter(Link(url)))}" for url in seeds]
+
+
+def _fate(known: UrlRecord | None, rejected: Reason | None) -> str:
+    reason = known.reason if known is not None else rejected
+    if reason is None:
+        return known.state if known is not None else "not yet looked at"
+    detail = f" ({known.detail})" if known is not None and known.detail else ""
+    return f"{explained(reason)} [{reason}]{detail}"

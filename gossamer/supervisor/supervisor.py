@@ -58,6 +58,8 @@ REPLACE_S = 2.0  # between two tries to open stores again after the disk was ful
 ENDINGS = {
     "complete": "complete: every URL that was found is done",
     "resting": "done for now: what is left waits for servers that do not answer",
+    "later": "done for now: what is left failed, and is tried again later",
+    "nothing": "nothing was fetched",
     "pages": "stopped at the limit of pages",
     "time": "stopped at the limit of time",
     "interrupted": "stopped as asked",
@@ -75,6 +77,8 @@ class Ending:
     elapsed_s: float
     dns: DnsCounts
     damage: list[str]  # of each partition that was left out: why, and what to do
+    ended_at: float
+    next_try_at: float | None = None  # of what is left; None: nothing is
 
 
 async def run_crawl(
@@ -193,7 +197,9 @@ class Supervisor:
         status.end()
         self._log.info("ended", why=why, pages=pages, bytes=bytes_, elapsed_s=round(elapsed_s, 3))
         damage = [text for _, text in sorted(self.pool.damage.items())]
-        return Ending(why, totals, pages, bytes_, elapsed_s, status.dns, damage)
+        tries = [report.next_try_at for report in self._coordinator.reports.values()]
+        next_try_at = min((at for at in tries if at is not None), default=None)
+        return Ending(why, totals, pages, bytes_, elapsed_s, status.dns, damage, self.clock.now(), next_try_at)
 
     # ---- what others may want of it ----------------------------------------------------------------------
 
@@ -294,7 +300,7 @@ class Supervisor:
         if plan is not None:
             status.recrawl_plan = self._recrawl_plan = plan
         if not self.config.crawl.forever and not self._paused_why and coordinator.is_complete(self._outside()):
-            self.ending = self.ending or ("resting" if status.totals.resting else "complete")
+            self.ending = self.ending or self._how_complete()
             return True
         if coordinator.is_at_limit(pool.pages):
             self.ending = self.ending or "pages"
@@ -303,6 +309,12 @@ class Supervisor:
         for worker, pages in coordinator.allowances(pool.pages).items():
             pool.allow(worker, pages)
         return False
+
+    def _how_complete(self) -> str:
+        totals = self.status.totals
+        if totals.pages == 0:
+            return "nothing"
+        return "resting" if totals.resting else "later" if totals.waiting else "complete"
 
     def _apply_limits(self) -> None:
         """An operator may have changed how fast the whole crawl goes."""

@@ -83,7 +83,10 @@ class Partition:
         planner: Planner | None = None,
         epoch: int = 0,
         store: RocksStore | None = None,
+        *,
+        waits: bool = True,
     ) -> None:
+        """`waits`: there is work as long as something is to be tried again, however much later."""
         self.number = number
         self.epoch = epoch
         self.frontier = frontier
@@ -93,6 +96,7 @@ class Partition:
         self.is_lost = False  # it is somebody else's already: what is in flight is dropped
         self._archive = archive
         self._store = store
+        self._waits = waits
         self._snapshots = 0
         self._exit = ExitStack()
 
@@ -135,7 +139,7 @@ class Partition:
                 around.storage, number, epoch, about=around.about, file_bytes_max=config.archive.file_bytes_max
             )
             opened.callback(archive.close)
-            partition = cls(number, frontier, archive, planner, epoch, store)
+            partition = cls(number, frontier, archive, planner, epoch, store, waits=config.crawl.wait)
             await partition._recover(around)
             partition._exit = opened.pop_all()
             return partition
@@ -241,8 +245,10 @@ class Partition:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is in flight, queued or waiting: only links from elsewhere can bring work."""
-        return self.in_flight == 0 and self.frontier.is_empty
+        """Nothing is in flight, and nothing can be done soon: only links from elsewhere can bring work."""
+        if self.in_flight:
+            return False
+        return self.frontier.is_empty if self._waits else self.frontier.is_done_for_now
 
     # ---- turns for something else than a page ------------------------------------------------------------
 

@@ -26,6 +26,11 @@ class Waiting:
         waits = [wait for partition in self._partitions.values() for wait in _waits(partition.frontier)]
         return min(waits, key=lambda wait: wait.at, default=None)
 
+    def next_try_at(self) -> float | None:
+        """Of what failed, or rests."""
+        moments = [partition.frontier.next_try_at for partition in self._partitions.values()]
+        return min((moment for moment in moments if moment is not None), default=None)
+
     def resting(self) -> list[RestingHost]:
         now = self._clock.now()
         if now - self._looked_at >= LOOK_S:

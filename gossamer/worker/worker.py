@@ -346,6 +346,7 @@ class Worker:
             slow=self._slow(),
             resting=tuple(self._waiting.resting()),
             wait=self._waiting.next(),
+            next_try_at=self._waiting.next_try_at(),
         )
         if ask.give_back and crawl.pages_left is not None:
             crawl.pages_left = 0

@@ -29,8 +29,8 @@ async def test_an_outage_costs_nothing_and_is_told_with_its_cause(folder: Path) 
     url = web.url(0)
     flags = ["--dir", crawl, "--allow-private", "--scope", "any", "--workers", 1, *quick_settings()]
     ran = await gossamer("crawl", url, *flags)
-    assert ran.code == 0 and "Complete" not in ran.out, ran.out
-    assert "Done for now: what is left waits for servers that do not answer" in ran.out
+    assert ran.code == 1 and "Complete" not in ran.out, ran.out
+    assert "Nothing was fetched.\n" in ran.out and f"  {url}: robots.txt could not be fetched" in ran.out
     assert "1 URL never fetched" in ran.out and "connect" in ran.out and f"./run retry {crawl}" in ran.out
     assert "no server has answered so far" in ran.err and "onnect" in ran.err, ran.err
 

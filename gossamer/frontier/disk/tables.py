@@ -98,6 +98,7 @@ class Totals(msgspec.Struct):
     resting: int = 0  # of those queued and waiting, URLs never fetched that wait for the end of an outage
     resting_hosts: dict[str, int] = {}  # their hosts, by the failure behind it
     outcomes_ignored: dict[str, int] = {}  # of leases that were not out any more, by why (leases.Ignored)
+    later: int = 0  # of those waiting, URLs never fetched that failed and are tried again
 
     @property
     def knows_anything(self) -> bool:
