@@ -24,8 +24,16 @@ def links_of(outcome: Outcome, share_out: ShareOut = nothing, *, ascend: bool = 
     match outcome.result:
         case Moved(target=target):
             chain = (*came_by.chain, came_by.url)
-            value = (came_by.context, came_by.max_depth, came_by.priority)
-            link = Link(target, "", came_by.rel, came_by.url, came_by.depth, chain, None, "", *value)
+            link = Link(
+                target,
+                rel=came_by.rel,
+                source=came_by.url,
+                depth=came_by.depth,
+                chain=chain,
+                context=came_by.context,
+                max_depth=came_by.max_depth,
+                priority=came_by.priority,
+            )
             return [replace(link, worth=worth) for worth in share_out(outcome.lease, [link])]
         case RobotsRead(robots=robots, sitemaps=sitemaps):
             # As near as a seed: what they list is as near as what the home page links to.
@@ -36,17 +44,15 @@ def links_of(outcome: Outcome, share_out: ShareOut = nothing, *, ascend: bool = 
             links = [
                 Link(
                     one.url,
-                    one.anchor,
-                    one.rel,
-                    source,
-                    depth,
-                    (),
-                    one.lastmod,
-                    one.position,
-                    one.context,
-                    reach,
-                    None,
-                    worth,
+                    anchor=one.anchor,
+                    rel=one.rel,
+                    source=source,
+                    depth=depth,
+                    lastmod=one.lastmod,
+                    position=one.position,
+                    context=one.context,
+                    max_depth=reach,
+                    worth=worth,
                 )
                 for one, worth in zip(outcome.page.links, share_out(outcome.lease, outcome.page.links), strict=True)
             ]
