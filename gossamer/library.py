@@ -168,6 +168,7 @@ class _Running:
     def __init__(self, pages_max: int | None) -> None:
         self.worker: Worker
         self.run: asyncio.Task[None]
+        self.crawl_pace: CrawlPace
         self._pages_max = pages_max
         self._finished: deque[Outcome] = deque()
         self._news = asyncio.Event()  # something was finished, or all of it
@@ -191,10 +192,13 @@ class _Running:
     async def _watch(self) -> None:
         """Policies and seeds are looked at here too: while all hosts are paused nothing is finished."""
         worker = self.worker
+        folder, changed_at = worker.folder, worker.folder.policies_changed_at
         try:
             while True:
                 await worker.clock.sleep(LOOK_S)
                 worker.look_at_folder()
+                if changed_at != (changed_at := folder.policies_changed_at):
+                    self.crawl_pace.limit(*folder.policies().crawl.over(worker.config.politeness))
                 worker.crawl.look_again()
         finally:
             worker.crawl.stop()
@@ -266,7 +270,7 @@ async def _running(folder: CrawlFolder, tree: Tree, filters: Sequence[Keep]) -> 
     """A worker by itself, with all partitions; left cleanly, however that comes about."""
     clock, running = RealClock(), _Running(tree.crawl.max_pages)
     pace = Pace(clock, tree.politeness.ip_requests_per_s, tree.politeness.ip_burst)
-    crawl_pace = CrawlPace(clock, *folder.policies().crawl.over(tree.politeness))
+    crawl_pace = running.crawl_pace = CrawlPace(clock, *folder.policies().crawl.over(tree.politeness))
     with (
         closing(RocksStore(folder.fingerprints, duplicates.TABLES)) as store,
         closing(Duplicates(store, folder.fingerprints, tree.process.near_bits)) as claims,

@@ -13,7 +13,7 @@ import pytest
 import gossamer as package
 from gossamer import library
 from gossamer.folder import CrawlFolder
-from gossamer.maintenance.operator_changes import set_policy
+from gossamer.maintenance.operator_changes import set_limits, set_policy
 from gossamer.records import Reason
 from gossamer.synthetic_web import Server, serve, truth
 from tests.crawl.command import gossamer, until_quiet
@@ -47,6 +47,25 @@ async def test_a_pause_by_policy_is_also_ended_by_policy(folder: Path) -> None:
             async with asyncio.timeout(30):
                 await first
                 assert len([page async for page in pages]) == 2
+
+
+async def test_the_rate_of_the_whole_crawl_can_be_changed_while_it_runs(folder: Path) -> None:
+    async with (
+        serve(plain_web(hosts=1, pages_per_host=300)) as server,
+        contextlib.aclosing(crawl_of(server, folder)) as pages,
+    ):
+        await anext(pages)
+        set_limits(CrawlFolder(folder), {"requests_per_s": 0.001})
+
+        async def go_on() -> None:
+            async for _ in pages:
+                pass
+
+        going_on = asyncio.create_task(go_on())
+        await until_quiet(lambda: len(server.log.entries), quiet_s=2.0, timeout_s=60)
+        assert not going_on.done() and len(times_asked(server)) < 300
+        going_on.cancel()
+        await asyncio.wait([going_on])
 
 
 async def test_a_page_tells_all_that_is_known_of_it() -> None:
