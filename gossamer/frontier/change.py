@@ -288,7 +288,7 @@ class Change:
     def rest(self, back: Back) -> None:
         """The host leaves its slot to others until its moment comes."""
         self._meta.turn += 1
-        self._front.set_aside(self.batch, back.key, back.host, self._meta.turn)
+        self._front.set_apart(self.batch, back.key, back.host, self._meta.turn)
         self._leave(back)
 
     def give_way(self, back: Back) -> None:
@@ -353,6 +353,17 @@ class Change:
             totals.reasons[step.reason] = totals.reasons.get(step.reason, 0) + 1
             totals.failed += step.state is State.FAILED
             totals.refused += step.state is State.REFUSED
+
+    def uncount(self, known: UrlRecord) -> None:
+        """A URL that failed or was refused is asked for again."""
+        totals, reason = self._meta.totals, known.reason
+        if known.state not in (State.FAILED, State.REFUSED) or reason is None:
+            return
+        totals.failed -= known.state is State.FAILED
+        totals.refused -= known.state is State.REFUSED
+        totals.reasons[reason] = totals.reasons.get(reason, 0) - 1
+        if totals.reasons[reason] <= 0:
+            del totals.reasons[reason]
 
     # ---- the end -----------------------------------------------------------------------------------------
 

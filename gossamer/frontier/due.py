@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import HOST_KEY_BYTES, OUTAGE, Meta, due_key, is_aside, moment_of, order_of
+from gossamer.frontier.disk.tables import HOST_KEY_BYTES, OUTAGE, Meta, due_key, is_apart, moment_of, order_of
 from gossamer.frontier.front import Front
 from gossamer.interfaces import BATCH_MAX, Batch, Store
 from gossamer.records import Host, State, UrlRecord
@@ -98,7 +98,7 @@ class Due:
         host.rest_until = change.now + rest_s(self._rests_s, host.rests)
         self.put(change.batch, host.rest_until, key)
         self._meta.turn += 1
-        self._front.set_aside(change.batch, key, host, self._meta.turn)
+        self._front.set_apart(change.batch, key, host, self._meta.turn)
         self._front.turns.remove(key)
         change.count_resting(host, host.queued - host.revisits)
 
@@ -125,7 +125,7 @@ class Due:
             host.rest_until = 0.0
             change.count_resting(host, host.revisits - host.queued)
         if head is not None:
-            if is_aside(host.front_key):
+            if is_apart(host.front_key):
                 self._front.strike(change.batch, host)
             self._meta.turn += 1
             self._front.enlist(change.batch, key, host, order_of(head[0]), self._meta.turn)

@@ -4,8 +4,8 @@ A host with something queued stands in the `front` table at its level (priority.
 At most `active_hosts_max` hosts are active: their back queue has its head in memory, and they take turns by the
 moment at which each may be asked again (turns.py). A free slot is drawn for by level (levels.py). A host that has
 had its share while others wait goes to the end of its level; one that has to rest for long waits on disk until its
-moment (due.py). Nobody draws for it meanwhile, so it stands aside in the table; but where the crawl holds too many
-URLs (`Change.shed`), those that stand aside are worth no more than those that wait.
+moment (due.py). Nobody draws for it meanwhile, so it stands apart in the table; but where the crawl holds too many
+URLs (`Change.shed`), those that stand apart are worth no more than those that wait.
 
 Each level is read from a remembered position on, and the hosts before it are active. After a restart reading starts
 again, so those that were being crawled come first.
@@ -18,7 +18,7 @@ from random import Random
 
 from gossamer.frontier.back import IN_HAND, Back
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import ASIDE, Entry, front_key, is_aside, level_name, level_of, order_of
+from gossamer.frontier.disk.tables import APART, Entry, front_key, is_apart, level_name, level_of, order_of
 from gossamer.frontier.rules.policy import Policies
 from gossamer.frontier.rules.priority import authority, level, score_at, with_start
 from gossamer.frontier.turns import Turns
@@ -79,10 +79,10 @@ class Front:
     # ---- on disk: who has work ---------------------------------------------------------------------------
 
     def enlist(self, batch: Batch, key: bytes, host: Host, best_order: int, turn: int) -> None:
-        """The host has work: list it at its level, or at a better one than it has. One that rests stands aside."""
+        """The host has work: list it at its level, or at a better one than it has. One that rests stands apart."""
         if host.front_key and (best_order >= host.front_order or key in self.active):
             return
-        wanted = self._place(host, best_order, turn, aside=host.is_resting)
+        wanted = self._place(host, best_order, turn, apart=host.is_resting)
         if host.front_key:
             if wanted[:2] >= host.front_key[:2]:
                 return
@@ -93,22 +93,22 @@ class Front:
         if key not in self.active and not self.is_contended and not host.is_resting:
             self.is_contended = self._has_newcomers = True
 
-    def set_aside(self, batch: Batch, key: bytes, host: Host, turn: int) -> None:
+    def set_apart(self, batch: Batch, key: bytes, host: Host, turn: int) -> None:
         """The host has to rest, or to wait for long: it wants no slot until then."""
         self.strike(batch, host)
         if host.queued:
-            host.front_key = self._place(host, host.front_order, turn, aside=True)
+            host.front_key = self._place(host, host.front_order, turn, apart=True)
             batch.put("front", host.front_key, key)
 
-    def _place(self, host: Host, best_order: int, turn: int, *, aside: bool) -> bytes:
-        return front_key(level(host, best_order, self.worth(host)) + aside * ASIDE, turn)
+    def _place(self, host: Host, best_order: int, turn: int, *, apart: bool) -> bytes:
+        return front_key(level(host, best_order, self.worth(host)) + apart * APART, turn)
 
     def worst_first(self) -> Iterator[bytes]:
         """All hosts with work, from the lowest level up."""
-        limits: list[bytes | None] = [None, level_name(ASIDE)]
+        limits: list[bytes | None] = [None, level_name(APART)]
         while True:
             last = [self._store.last("front", b"", limit) for limit in limits]
-            if last[0] is not None and not is_aside(last[0][0]):
+            if last[0] is not None and not is_apart(last[0][0]):
                 last[0] = None
             found = [(level_of(each[0]), n, each) for n, each in enumerate(last) if each is not None]
             if not found:
@@ -133,7 +133,7 @@ class Front:
             host.front_key = b""
 
     def _count(self, key: bytes, change: int) -> None:
-        if is_aside(key):
+        if is_apart(key):
             return
         level = level_of(key)
         count = self._levels_held[level] = self._levels_held.get(level, 0) + change

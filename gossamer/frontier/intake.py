@@ -196,7 +196,7 @@ class Intake:
         if known is None:
             change.meet(key)
         else:
-            self._lift(known)
+            change.uncount(known)
             fresh = queued_again(known, fresh)
         if reason is Reason.TRAP_PATTERN:
             change.host(key, host).trapped += 1
@@ -261,11 +261,6 @@ class Intake:
     def _turn_away(self, change: Change, reason: Reason) -> None:
         self._totals.turned_away[reason] = self._totals.turned_away.get(reason, 0) + 1
         change.is_dirty = True
-
-    def _lift(self, known: UrlRecord) -> None:
-        assert known.reason is not None
-        self._totals.refused -= 1
-        self._totals.reasons[known.reason] -= 1
 
     def _count_in_link(self, change: Change, source: Url, host: str, worth: int) -> None:
         """A link from another site is evidence for the host, whether its URL is new or not."""

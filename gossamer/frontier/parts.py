@@ -106,7 +106,7 @@ class Parts:
             recorder=Recorder(folder / "processing"),
             due=due,
             revisits=revisits,
-            trusted=Trusted(reader, meta.totals),
+            trusted=Trusted(reader),
             patterns=patterns,
             site_pace=site_pace,
             bookings=bookings,
@@ -128,7 +128,7 @@ class Parts:
                 politeness,
                 planner,
             ),
-            retries=Retries(store, reader, front, due, revisits, meta.totals),
+            retries=Retries(store, reader, front, due, revisits),
             planner=planner,
             moved_back_s=moved_back_s,
         )

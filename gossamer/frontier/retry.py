@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import Totals, decode_url_record, encode, host_key, is_position, url_key
+from gossamer.frontier.disk.tables import decode_url_record, encode, host_key, is_position, url_key
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.revisits import Revisits
@@ -76,15 +76,12 @@ async def retry_all(owned: Callable[[], CanRetry | None], host: str | None, reas
 
 
 class Retries:
-    def __init__(
-        self, store: Store, reader: PartitionReader, front: Front, due: Due, revisits: Revisits, totals: Totals
-    ) -> None:
+    def __init__(self, store: Store, reader: PartitionReader, front: Front, due: Due, revisits: Revisits) -> None:
         self._store = store
         self._reader = reader
         self._front = front
         self._due = due
         self._revisits = revisits
-        self._totals = totals
 
     def some(
         self, change: Change, host: str | None, reason: Reason | None, cursor: Cursor
@@ -135,8 +132,7 @@ class Retries:
         elif known.state in (State.WAITING, State.FAILED, State.REFUSED):
             if known.due_at is not None:
                 self._revisits.remove(change.batch, known.due_at, key)
-            if known.state is not State.WAITING:
-                self._uncount(known)
+            change.uncount(known)
             change.enqueue(
                 key,
                 msgspec.structs.replace(
@@ -147,15 +143,6 @@ class Retries:
             return False
         self._ask_for_robots_again(change, known.url)
         return True
-
-    def _uncount(self, known: UrlRecord) -> None:
-        totals, reason = self._totals, known.reason
-        assert reason is not None
-        totals.failed -= known.state is State.FAILED
-        totals.refused -= known.state is State.REFUSED
-        totals.reasons[reason] = totals.reasons.get(reason, 0) - 1
-        if totals.reasons[reason] <= 0:
-            del totals.reasons[reason]
 
     def _ask_for_robots_again(self, change: Change, url: Url) -> None:
         copy = self._reader.robots(origin_of(url))

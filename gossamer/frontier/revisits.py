@@ -93,6 +93,7 @@ class Revisits:
             known = self._reader.known(key)
             assert known is not None, f"to be visited again but unknown: {due.hex()}"
             self._room = max(0.0, self._room - 1)
+            change.uncount(known)
             # A visit that failed is tried again: only a new visit starts to count anew.
             attempts = known.attempts if known.state is State.WAITING else 0
             change.enqueue(key, msgspec.structs.replace(known, state=State.QUEUED, due_at=None, attempts=attempts))

@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.tables import Totals, host_key
+from gossamer.frontier.disk.tables import host_key
 from gossamer.frontier.rules.policy import Policies
 from gossamer.records import Reason, State
 from gossamer.url.site import host_of
@@ -24,9 +24,8 @@ OF_TRAPS = frozenset({Reason.TRAP_PATTERN, Reason.TRAP_HOST})
 
 
 class Trusted:
-    def __init__(self, reader: PartitionReader, totals: Totals) -> None:
+    def __init__(self, reader: PartitionReader) -> None:
         self._reader = reader
-        self._totals = totals
         self._before = Policies()
         self._hosts: list[bytes] = []  # to be looked through
         self._next = b""  # where in the last of them
@@ -57,8 +56,7 @@ class Trusted:
         some = list(islice(self._reader.all_url_records(self._next, host), AT_ONCE))
         for key, known in some:
             if known.state is State.REFUSED and known.reason in OF_TRAPS:
-                self._totals.refused -= 1
-                self._totals.reasons[known.reason] -= 1
+                change.uncount(known)
                 change.enqueue(key, msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail=""))
                 change.host(key, host_of(known.url)).trapped = 0
         if len(some) < AT_ONCE:

@@ -166,6 +166,26 @@ def test_a_visit_that_fails_counts_its_attempts_and_leaves_the_hosts_other_pages
     assert host is not None and not host.is_resting
 
 
+def test_a_page_that_failed_at_a_visit_and_is_back_is_no_failure_any_more(
+    opened: Opened, clock: VirtualClock
+) -> None:
+    frontier = opened()
+    frontier.add([link("http://a.test/")])
+    see(frontier, clock)
+    counts = []
+    for is_there in (False, False, True):
+        while not (leases := frontier.lease(1)):
+            moment = frontier.next_at()
+            assert moment is not None
+            clock.advance(max(0.0, moment - clock.now()))
+        counts.append(frontier.totals.failed)
+        result = fetched(clock) if is_there else failed(clock, Reason.GONE, 404)
+        frontier.answered(leases[0], result)
+        frontier.finish([outcome(leases[0], result)], [None])
+        counts.append(frontier.totals.failed)
+    assert counts == [0, 1, 0, 1, 0, 0] and frontier.totals.reasons == {}
+
+
 def test_late_pages_are_counted_as_they_come_due_and_never_read_twice(folder: Path) -> None:
     """A crawl that is late with 100,000 pages must not read them all in the event loop, again and again."""
     read = 0

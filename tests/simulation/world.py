@@ -138,7 +138,7 @@ class CheckedFrontier(Frontier):
         if self._parts.planner is None:
             assert states[State.WAITING] == totals.waiting
             assert states[State.DONE] == totals.pages + totals.moved
-            assert states[State.FAILED] == totals.failed
+        assert states[State.FAILED] == totals.failed
         assert states[State.REFUSED] == totals.refused
         assert states[State.QUARANTINED] == totals.quarantined
         return states

@@ -25,7 +25,7 @@ from gossamer.frontier.disk.tables import (
     decode_site,
     decode_url_record,
     entry_of,
-    is_aside,
+    is_apart,
     is_position,
     key_in,
     level_of,
@@ -53,7 +53,7 @@ class PartitionReader:
 
     def levels(self) -> dict[int, int]:
         """How many hosts stand at each level of the front: for states that have not counted them."""
-        return dict(Counter(level_of(key) for key, _ in self._store.scan("front") if not is_aside(key)))
+        return dict(Counter(level_of(key) for key, _ in self._store.scan("front") if not is_apart(key)))
 
     def known(self, key: bytes) -> UrlRecord | None:
         value = self._store.get("urls", key)

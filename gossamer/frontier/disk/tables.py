@@ -8,7 +8,7 @@
     hosts       host key                 -> Host         clocks and counters of every host ever met
     sites       site                     -> Site         counters of every site ever met
     front       level, turn              -> host key     hosts with something queued: best level first, then oldest
-                ASIDE + level, turn      -> host key     the same of hosts that rest or have to wait for long
+                APART + level, turn      -> host key     the same of hosts that rest or have to wait for long
     leases      turn                     -> LeaseNote    URLs handed out together, until the last of them is finished
                 host key and zeros       -> nothing      a turn given away for something else than a page
     due         moment in ms, key        -> nothing      URLs that wait for another try, and hosts that rest
@@ -56,7 +56,7 @@ TURN_BYTES = 8
 URL_KEY_BYTES = 20
 URL_HASH_BYTES = URL_KEY_BYTES - HOST_KEY_BYTES
 HOSTS_REMEMBERED = 16_384  # their keys; an entry takes about 200 bytes
-ASIDE = 1 << 15  # levels are below: they sink by 36 a year
+APART = 1 << 15  # levels are below: they sink by 36 a year
 OUTAGE = b"outage"
 POSITION_BYTES = 16  # order, turn, depth, octave; a UrlRecord is longer
 
@@ -222,8 +222,8 @@ def front_key(level: int, turn: int) -> bytes:
     return level_name(level) + turn.to_bytes(8, "big")
 
 
-def is_aside(front_key: bytes) -> bool:
-    return front_key[:2] >= level_name(ASIDE)
+def is_apart(front_key: bytes) -> bool:
+    return front_key[:2] >= level_name(APART)
 
 
 def level_name(level: int) -> bytes:
@@ -231,7 +231,7 @@ def level_name(level: int) -> bytes:
 
 
 def level_of(key: bytes) -> int:
-    return int.from_bytes(key[:2], "big") % ASIDE
+    return int.from_bytes(key[:2], "big") % APART
 
 
 def due_key(moment: float, key: bytes) -> bytes:
