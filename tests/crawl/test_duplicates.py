@@ -136,3 +136,18 @@ async def test_a_near_copy_is_marked_and_stored_all_the_same(crawled: Crawled, p
             assert page["same_as"] == record.headers["Gossamer-Near-To"] == originals[0]
             why = await gossamer("why", crawled.folder, page["url"])
             assert f"nearly that of {originals[0]}" in why.out and "stored in archive/" in why.out
+
+
+async def test_without_near_bits_only_the_same_bytes_are_a_copy(folder: Path) -> None:
+    """Nor is anything left out of the archive where near copies are not stored."""
+    async with raw_server(also=NAMES[-1:]) as server:
+        server.answer = answer
+        seeds = [server.url(path, host=NAMES[-1]) for path in SHOP if path.startswith("/article")]
+        flags = ["--dir", folder / "c", "--allow-private", "--max-depth", 0, *quick_settings()]
+        flags += ["--set", "process.near_bits=0", "--set", "archive.store_near=false"]
+        ran = await gossamer("crawl", *seeds, *flags)
+        assert ran.code == 0, ran.err
+    pages = (await gossamer("pages", folder / "c", "--json")).lines()
+    assert [page["verdict"] for page in pages] == ["original"] * 3
+    storage = FolderStorage(folder / "c" / "archive")
+    assert all(reader.read(storage, Place(**page["archive"])).type == "response" for page in pages)

@@ -55,3 +55,54 @@ async def test_a_crawl_keeps_to_its_own_rate_then_to_its_sites_then_to_its_hosts
                 crawl.send_signal(signal.SIGKILL)
     assert crawl.returncode == 0 and b"Complete" in out, err
     assert len(moments) == HOSTS * (1 + 1 + PAGES)
+
+
+async def test_a_crawl_keeps_to_its_bandwidth(folder: Path) -> None:
+    """Judged by the server, which counts what it sent: however slow the machine, it is never faster than that."""
+    page_bytes, bytes_per_s = 60_000, 150_000
+    sent: list[float] = []  # moments
+
+    def answer(request: bytes) -> list[bytes | float]:
+        if b"/robots.txt" in request:
+            return [b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"]
+        sent.append(time.monotonic())
+        links = "".join(f'<a href="/{n}">{n}</a>' for n in range(PAGES))
+        body = f"<p>{len(sent)}</p>{links}".ljust(page_bytes)
+        return [f"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: {page_bytes}\r\n\r\n{body}".encode()]
+
+    hosts = [f"127.0.0.{n}" for n in range(1, 4)]
+    async with raw_server(also=hosts[1:]) as server:
+        server.answer = answer
+        flags = ["--dir", folder / "crawl", "--allow-private", "--workers", 1, *quick_settings()]
+        flags += ["--set", f"politeness.bytes_per_s={bytes_per_s}", "--max-pages", 24]
+        ran = await gossamer("crawl", *(server.url("/", host) for host in hosts), *flags)
+    assert ran.code == 0 and len(sent) == 24, ran.err
+    # The first ones are taken for pages of ordinary size; what they brought too much is made up for by the later ones.
+    late = sent[8:]
+    assert late[-1] - late[0] >= 0.8 * (len(late) - 1) * page_bytes / bytes_per_s, sent
+
+
+async def test_a_crawl_that_may_hold_few_urls_asks_for_the_better_ones(folder: Path) -> None:
+    """A hundred links of the navigation come before twenty of the main text, and there is room for forty."""
+    asked: list[str] = []
+
+    def answer(request: bytes) -> list[bytes | float]:
+        path = request.split()[1].decode()
+        asked.append(path)
+        if path != "/":
+            return [b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"]
+        navigation = "".join(f'<li><a href="/n{n}">n</a></li>' for n in range(100))
+        text = "".join(
+            f'<p>A long sentence that leads to <a href="/t{n}">the text {n}</a> of it.</p>' for n in range(20)
+        )
+        body = f"<nav><ul>{navigation}</ul></nav><main>{text}</main>"
+        return [f"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()]
+
+    async with raw_server() as server:
+        server.answer = answer
+        flags = ["--dir", folder / "crawl", "--allow-private", "--workers", 1, *quick_settings()]
+        flags += ["--set", "crawl.partitions=1", "--set", "frontier.queue_max=40"]
+        ran = await gossamer("crawl", server.url("/"), *flags)
+    assert ran.code == 0, ran.err
+    assert {path for path in asked if path.startswith("/t")} == {f"/t{n}" for n in range(20)}
+    assert 15 <= sum(path.startswith("/n") for path in asked) <= 20

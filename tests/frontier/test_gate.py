@@ -86,3 +86,18 @@ def test_two_spellings_of_a_host_have_one_queue_and_one_clock(frontier: Frontier
     assert frontier.lease(10) == []
     clock.advance(1)
     assert {first.url, one_lease(frontier).url} == {"http://a.test./1", "http://a.test/1"}
+
+
+def test_a_host_that_was_picked_gets_no_other_turn_before_this_one_is_spent(
+    frontier: Frontier, clock: VirtualClock
+) -> None:
+    """Whatever is written meanwhile: what it is spent on may be decided after a batch of refusals."""
+    frontier.add([link("http://a.test/1"), link("http://a.test/2")])
+    frontier.ready()
+    parts = frontier._parts
+    back = parts.front.pick(clock.now())
+    assert back is not None
+    frontier.add([link("http://a.test/3")])
+    assert back.key not in parts.front.turns and parts.front.pick(clock.now()) is None
+    parts.front.put_down(back, clock.now())
+    assert one_lease(frontier).url == "http://a.test/1"
