@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import certifi
 import msgspec
@@ -113,7 +113,7 @@ class Transfers:
         self._folder = folder
         self._pace = pace
         self._surplus_bytes = 0  # received, and not charged yet by `pace`
-        self._held: set[asyncio.Event] = set()  # requests that `pace` has wait; set: go on
+        self._preparing: set[asyncio.Task[Any]] = set()  # those who wait for a name, or for `pace`
         self._is_ending = False
         self.under_way: dict[pycurl.Curl, UnderWay] = {}  # requests that are being made, the oldest first
         self._multi = Multi(settings.first_byte_timeout_s)
@@ -131,9 +131,10 @@ class Transfers:
 
     def hurry(self) -> None:
         """The crawl ends: what is asked by now is finished, and what is not raises `NotRead`."""
-        self._is_ending = True
-        for held in self._held:
-            held.set()
+        if not self._is_ending:  # once: they are told apart from those that somebody else cancels
+            self._is_ending = True
+            for task in self._preparing:
+                task.cancel()
 
     async def perform(
         self,
@@ -146,19 +147,9 @@ class Transfers:
         if has_bad_port(url):  # a redirect of robots.txt comes here without passing the link filter
             return Refused(Reason.BAD_PORT, url)
         host = host_of(url)
-        address = await self._address(host)
+        address = await self._prepared(host)
         if not isinstance(address, str):
             return address
-        if self._pace is not None:
-            surplus_bytes, self._surplus_bytes = self._surplus_bytes, 0
-            pause = await self._pace(paced_as(address), surplus_bytes)
-            if pause.wait_s > 0:
-                return Postponed(pause.wait_s, pause.reason)
-            self._surplus_bytes -= pause.charged_bytes
-            if pause.hold_s > 0 and not self._is_ending:
-                await self._hold(pause.hold_s)
-        if self._is_ending:
-            raise NotRead
         try:  # at the very last: others may have begun while this one waited
             if under_way := self._multi.under_way:  # a single request may always try
                 check_memory(under_way * IN_MEMORY_BYTES_MAX)
@@ -202,6 +193,31 @@ class Transfers:
             return postponed(no_memory())
         return msgspec.structs.replace(received, body=body, truncated=received.truncated or truncated)
 
+    async def _prepared(self, host: str) -> str | NotAsked:
+        """The address to connect to, as soon as it may be asked."""
+        if self._is_ending:
+            raise NotRead
+        task = asyncio.current_task()
+        assert task is not None
+        self._preparing.add(task)
+        try:
+            address = await self._address(host)
+            if isinstance(address, str) and self._pace is not None:
+                surplus_bytes, self._surplus_bytes = self._surplus_bytes, 0
+                pause = await self._pace(paced_as(address), surplus_bytes)
+                if pause.wait_s > 0:
+                    return Postponed(pause.wait_s, pause.reason)
+                self._surplus_bytes -= pause.charged_bytes
+                if pause.hold_s > 0:
+                    await self.clock.sleep(pause.hold_s)
+        except asyncio.CancelledError:
+            if not self._is_ending or task.uncancel():
+                raise  # not by `hurry`, or not by that alone
+            raise NotRead from None
+        finally:
+            self._preparing.discard(task)
+        return address
+
     async def _address(self, host: str) -> str | NotAsked:
         """The address to connect to: our resolver's, also for names, never libcurl's own."""
         if is_literal(host):
@@ -224,14 +240,6 @@ class Transfers:
         if addresses:
             return Refused(Reason.PRIVATE_ADDRESS, f"{host} is {addresses[0]}")
         return Failed(Reason.DNS, detail=f"{host} has no address", ended_at=self.clock.now())
-
-    async def _hold(self, hold_s: float) -> None:
-        held = asyncio.Event()
-        self._held.add(held)
-        try:
-            await self.clock.wait(held, self.clock.now() + hold_s)
-        finally:
-            self._held.discard(held)
 
     async def _once(
         self,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
 from pathlib import Path
 
+from gossamer.records import Seed
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.web import Web
@@ -56,6 +59,21 @@ async def test_a_request_that_waits_for_the_pace_of_the_crawl_is_not_made_after_
         assert "Complete" in done.out  # nothing is lost
         pages = await gossamer("pages", folder / "c", "--json")
         assert len(pages.lines()) == 3 * HOSTS
+
+
+async def test_ctrl_c_does_not_wait_for_a_name_server_that_says_nothing(folder: Path) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.setblocking(False)
+        where = f"dns.servers=127.0.0.1:{silent.getsockname()[1]}"
+        flags = ("--forever", "--set", where, "--set", "dns.query_timeout_s=600")
+        async with serve(Web(WebOptions.plain(hosts=1, pages_per_host=1))) as server:
+            async with running(server, folder / "c", *flags) as crawl:
+                await crawl.add(Seed("http://nobody.test/"))
+                async with asyncio.timeout(30):
+                    assert b"nobody" in await asyncio.get_running_loop().sock_recv(silent, 512)
+                await interrupted(crawl)
+                assert "1 queued" in await crawl.end()
 
 
 async def interrupted(crawl: Running) -> None:
