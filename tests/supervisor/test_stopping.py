@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
+from gossamer.cluster.wire import Disconnected
 from gossamer.records import Seed
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
@@ -67,17 +69,20 @@ async def test_ctrl_c_does_not_wait_for_a_name_server_that_says_nothing(folder: 
         silent.setblocking(False)
         where = f"dns.servers=127.0.0.1:{silent.getsockname()[1]}"
         flags = ("--forever", "--set", where, "--set", "dns.query_timeout_s=600")
-        async with serve(Web(WebOptions.plain(hosts=1, pages_per_host=1))) as server:
-            async with running(server, folder / "c", *flags) as crawl:
-                await crawl.add(Seed("http://nobody.test/"))
-                async with asyncio.timeout(30):
-                    assert b"nobody" in await asyncio.get_running_loop().sock_recv(silent, 512)
-                await interrupted(crawl)
-                assert "1 queued" in await crawl.end()
+        async with (
+            serve(Web(WebOptions.plain(hosts=1, pages_per_host=1))) as server,
+            running(server, folder / "c", *flags) as crawl,
+        ):
+            await crawl.add(Seed("http://nobody.test/"))
+            async with asyncio.timeout(30):
+                assert b"nobody" in await asyncio.get_running_loop().sock_recv(silent, 512)
+            crawl.process.send_signal(signal.SIGINT)
+            assert "1 queued" in await crawl.end()
 
 
 async def interrupted(crawl: Running) -> None:
     """Press Ctrl-C, and wait until every worker has heard of it."""
     crawl.process.send_signal(signal.SIGINT)
-    await crawl.when(lambda now: now.is_draining)
-    await crawl.steer("drain")
+    with suppress(Disconnected):  # it has ended already
+        await crawl.when(lambda now: now.is_draining)
+        await crawl.steer("drain")
