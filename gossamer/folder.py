@@ -107,6 +107,10 @@ class CrawlFolder:
 
     def create(self) -> None:
         """Make the folder, or take an empty one; never one that holds something else."""
+        try:
+            str(self.path.absolute()).encode()
+        except UnicodeEncodeError:
+            raise FolderError(f"{self.path} cannot be a crawl's folder: its name is not UTF-8 text") from None
         if self.path.is_file():
             raise FolderError(f"{self.path} is a file; a crawl needs a folder")
         if self.path.is_dir() and not self.is_crawl and (strangers := self.strangers):

@@ -25,7 +25,7 @@ MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
 def _measured(text: str, units: Mapping[str, float], examples: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
-    if found is None or found[2] not in units:
+    if found is None or found[2] not in units or math.isinf(float(found[1])):
         raise ValueError(f"{text!r} is not like {examples}")
     return float(found[1]) * units[found[2]]
 

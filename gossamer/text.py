@@ -75,8 +75,8 @@ EXPLAINED = {
 }
 
 _SECRETS = (
-    (re.compile(r"(s3a?://)\S*@"), r"\1...@"),  # a secret key may have a slash in it
-    (re.compile(r"(\w://)[^/\s@]*@"), r"\1...@"),
+    (re.compile(r"(s3a?:/+)\S*@"), r"\1...@"),  # a secret key may have a slash in it; of two, a path keeps one
+    (re.compile(r"(\w:/+)[^/\s@]*@"), r"\1...@"),
     (
         re.compile(r"((?:secret|password|access_key|key_id|session_token)\w*[\"']?\s*[=:]\s*[\"']?)[^\s,\"'}]+"),
         r"\1...",

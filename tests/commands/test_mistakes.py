@@ -149,6 +149,11 @@ MISTAKES = [
         "--out letters is a folder; --to jsonl needs a file, or no --out for standard output",
         USAGE,
     ),
+    (
+        f"crawl {SITE} --dir caf\udce9",
+        "caf\udce9 cannot be a crawl's folder: its name is not UTF-8 text",
+        WORLD,
+    ),
     # Secrets: refused where they do not belong, and never repeated.
     (
         "export D --to jsonl --out s3://AKIAKEY:hush/hush@bucket/pages.jsonl",
