@@ -47,13 +47,9 @@ def run(argv: Sequence[str]) -> int:
         if isinstance(fault, BrokenPipeError):  # `gossamer pages D | head`
             return 0
         where = f"{fault.filename}: " if fault.filename else ""
-        resumes = _resumes(arguments) if fault.errno in NO_ROOM else ""
-        return _complain(
-            f"{where}{fault.strerror or fault}{resumes and f'. Nothing is lost: make room, and {resumes}'}", 1
-        )
+        return _complain(f"{where}{fault.strerror or fault}{_going_on(arguments, fault)}", 1)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        resumes = _resumes(arguments)
-        return _complain(f"stopped at once{resumes and f'; {resumes}'}", 130)
+        return _complain(f"stopped at once{'; the same command resumes it' if _is_crawl(arguments) else ''}", 130)
 
 
 def _leave_unprinted() -> None:
@@ -64,10 +60,16 @@ def _leave_unprinted() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _resumes(arguments: argparse.Namespace) -> str:
-    """Said only where it is so: there is a crawl in the folder."""
-    is_so = arguments.verb == "crawl" and arguments.dir and CrawlFolder(Path(arguments.dir)).is_crawl
-    return "the same command resumes it" if is_so else ""
+def _going_on(arguments: argparse.Namespace, fault: OSError) -> str:
+    """Said only where it is so."""
+    if arguments.verb != "crawl" or fault.errno not in NO_ROOM:
+        return ""
+    does = "resumes the crawl: nothing is lost" if _is_crawl(arguments) else "starts the crawl"
+    return f". Make room, and the same command {does}"
+
+
+def _is_crawl(arguments: argparse.Namespace) -> bool:
+    return arguments.verb == "crawl" and bool(arguments.dir) and CrawlFolder(Path(arguments.dir)).is_crawl
 
 
 def _complain(text: object, code: int) -> int:

@@ -19,26 +19,18 @@ def crawl(tmp_path_factory: pytest.TempPathFactory, worker_id: str, tmp_path: Pa
 
 def test_a_folder_that_can_only_be_read_can_be_looked_into(crawl: Path) -> None:
     url = command("pages", crawl, "--json").lines()[0]["url"]
-    # Each as it is where everything is allowed; the archive is that of a real crawl.
-    calls: list[list[object]] = [
-        ["pages", crawl, "--json"],
-        ["hosts", crawl, "--host", url.split("/")[2].partition(":")[0]],
-        ["why", crawl, url],
-        ["export", crawl, "--to", "cdxj"],
-        ["verify", crawl],
-    ]
-    allowed = [unprivileged(*call) for call in calls]
+    calls: list[list[object]] = [["pages", crawl, "--json"], ["why", crawl, url], ["verify", crawl]]
+    allowed = [command(*call) for call in calls]
     with read_only(crawl):
         held = [unprivileged(*call) for call in calls]
-        status = unprivileged("status", crawl)
-        stopped = unprivileged("pause", crawl)
-    assert [ran.code for ran in allowed] == [0] * len(calls), allowed
-    assert [(ran.code, ran.err) for ran in held] == [(ran.code, ran.err) for ran in allowed]
+        printed = unprivileged("export", crawl, "--to", "cdxj")
+        paused = unprivileged("pause", crawl)
     for ran, other in zip(held, allowed, strict=True):
+        assert (ran.code, ran.err) == (0, "")
         assert without_waits(ran.out) == without_waits(other.out)
-    assert status.code == 0 and "pages" in status.out, status.err
-    assert stopped.code == 1
-    assert stopped.err == f"gossamer: {crawl} can only be looked into: {crawl}/crawl.lock: Permission denied\n"
+    assert printed.code == 0 and url in printed.out, printed.err
+    assert paused.code == 1
+    assert paused.err == f"gossamer: {crawl} can only be looked into: {crawl}/crawl.lock: Permission denied\n"
 
 
 def without_waits(text: str) -> list[str]:
