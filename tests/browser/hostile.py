@@ -13,7 +13,7 @@ HOME = f"""<!doctype html><title>{TITLE.replace("<", "&lt;")}</title>
 <script>alert(document.cookie)</script>
 <a href="javascript:alert(3)">a</a> <a href="data:text/html,<script>alert(4)</script>">b</a>
 <a href='/?q="><script>alert(5)</script>'>c</a> <a href="/{"long" * 400}">d</a> <a href="/\u202egpj.exe">e</a>
-<a href="/gone"><b onmouseover=alert(6)>f</b></a>""".encode()
+<a href="/gone"><b onmouseover=alert(6)>f</b></a> <a href="/forbidden">g</a>""".encode()
 
 
 class HostileSite(NamedTuple):
@@ -24,9 +24,15 @@ class HostileSite(NamedTuple):
 class Site(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         is_home = self.path == "/"
+        if self.path == "/robots.txt":
+            self.answer(200, "text/plain", b"User-agent: *\nDisallow: /forbidden\n")
+            return
         body = HOME if is_home else b"<title><script>alert(7)</script></title>" * 3
-        self.send_response(200 if is_home or "?" in self.path else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.answer(200 if is_home or "?" in self.path else 404, "text/html; charset=utf-8", body)
+
+    def answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
