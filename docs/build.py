@@ -42,11 +42,27 @@ def settings() -> str:
         if section != before:
             lines += ["", f"## {section}", "", f"{config.SECTIONS[section].__doc__}", ""]
             lines += ["| setting | default | what it may be | meaning |", "|---|---|---|---|"]
-        default = "none" if row.value is None else config.as_toml(row.value)
+        default = "none" if row.value is None else typed(row.key, row.value)
         flag = f" (`{config.FLAGS[row.key]}`)" if row.key in config.FLAGS else ""
         cells = (f"`{row.key}`{flag}", f"`{default}`", config.wanted(row.key), row.meaning)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
+
+
+TIMES = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
+SIZES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
+
+
+def typed(key: str, value: object) -> str:
+    """A value as one would type it: 7d rather than 604800.0."""
+    if isinstance(value, tuple) and value:
+        return ", ".join(typed(key, part) for part in value)
+    if isinstance(value, int | float) and value >= 1 and not key.endswith("_per_s"):
+        units = TIMES if re.search(r"_s(_max|_min)?$", key) else SIZES if "_bytes" in key else {}
+        for unit, one in units.items():
+            if value % one == 0:
+                return f"{value / one:.0f}{unit}"
+    return config.as_toml(value)
 
 
 def commands() -> str:

@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.docs.blocks import ROOT
 
 TOOLS = ("sh", "dirname", "cmp", "cp", "rm", "cat")  # and no uv: what pip does is slower, so it is what must be told
@@ -42,6 +44,7 @@ def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long  # a virtual environment with pip in it takes a while; .ci/run does the same for real
 def test_the_set_up_says_what_it_does_and_is_done_once(folder: Path) -> None:
     root = checkout(folder)
     first = run(root, "status", "D")
