@@ -326,3 +326,7 @@ class Frontier:
     def retry(self, host: str | None, reason: Reason | None, cursor: Cursor) -> tuple[int, Cursor | None]:
         """Bring back some of what failed, rests or was refused, see retry.py: how many URLs, and where to go on."""
         return self._parts.retries.some(self._parts.change(), host, reason, cursor)
+
+    def visit_again(self, url: Url) -> bool:
+        """Ask for a page once more, now; False: nobody knows it, or it is queued already."""
+        return self._parts.retries.visit_again(self._parts.change(), url)

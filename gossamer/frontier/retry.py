@@ -104,6 +104,22 @@ class Retries:
             return count, Cursor(cursor.table, found[-1][0] + b"\0")
         return count, Cursor("urls") if cursor.table == "hosts" else None
 
+    def visit_again(self, change: Change, url: Url) -> bool:
+        """Ask for a page at its host's next turn, whatever became of it before. False: nobody knows it, or it is
+        queued already."""
+        key = url_key(url)
+        known = self._reader.known(key)
+        if known is None:
+            return False
+        if known.state is State.DONE:
+            if known.due_at is not None:
+                self._revisits.remove(change.batch, known.due_at, key)
+            change.enqueue(key, msgspec.structs.replace(known, state=State.QUEUED, due_at=None, attempts=0))
+        elif known.reason is None or not self._bring_back(change, key, known, {known.reason}):
+            return False
+        change.write(sync=True)
+        return True
+
     def _wake_host(self, change: Change, key: bytes, wanted: frozenset[Reason] | set[Reason]) -> int:
         """How many of its URLs waited for nothing but the host."""
         host = self._front.host(key)
