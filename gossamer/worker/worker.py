@@ -86,7 +86,7 @@ class Worker:
         filters: Sequence[Callable[[Link], bool]] = (),
         on_finished: OnFinished | None = None,
     ) -> None:
-        """`sockets`: where other workers listen; None: there are none. The last two: see library.py."""
+        """`sockets`: where other workers listen; None: there are none. The last two: see library/running.py."""
         self.number = number
         self.folder = CrawlFolder(Path(welcome.folder))
         self.config = welcome.config

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from gossamer.library import Crawled, crawl
+from gossamer.library.crawl import Crawl, crawl
 from gossamer.synthetic_web import Server, Web, WebOptions, gaps_below, overlapping
 from gossamer.synthetic_web.options import RobotsKind
 
@@ -39,7 +38,7 @@ def mixed_web() -> Web:
 
 def crawl_of(
     server: Server, folder: Path | None = None, settings: dict[str, object] | None = None, **more: Any
-) -> AsyncGenerator[Crawled, None]:
+) -> Crawl:
     return crawl(
         server.url(0),
         dir=folder,

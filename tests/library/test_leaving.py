@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from gossamer.folder import CrawlFolder
-from gossamer.library import Crawled
+from gossamer.library.crawl import Crawl
 from gossamer.records import Reason
 from gossamer.synthetic_web import Web, WebOptions, serve, truth
 from tests.crawl.command import gossamer, until
 from tests.library.small_webs import assert_polite, crawl_of, plain_web, times_asked
 
-Pages = AsyncGenerator[Crawled, None]
-Leave = Callable[[Pages], Awaitable[None]]
+Leave = Callable[[Crawl], Awaitable[None]]
 ENOUGH = 4
 BIT_BY_BIT: dict[str, object] = {"fetch.in_flight_max": 3}  # so that not all is there before anybody leaves
 
 
-async def by_break(pages: Pages) -> None:
+async def by_break(pages: Crawl) -> None:
     seen = 0
     async for _ in pages:
         seen += 1
@@ -31,12 +29,12 @@ async def by_break(pages: Pages) -> None:
             break
 
 
-async def by_break_and_closing(pages: Pages) -> None:
-    async with aclosing(pages):
+async def by_break_and_closing(pages: Crawl) -> None:
+    async with pages:
         await by_break(pages)
 
 
-async def by_exception(pages: Pages) -> None:
+async def by_exception(pages: Crawl) -> None:
     async def program() -> None:
         seen = 0
         async for _ in pages:
@@ -48,7 +46,7 @@ async def by_exception(pages: Pages) -> None:
         await program()
 
 
-async def by_cancelling(pages: Pages) -> None:
+async def by_cancelling(pages: Crawl) -> None:
     enough = asyncio.Event()
 
     async def program() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.config import ConfigError
 from gossamer.folder import FolderError
-from gossamer.library import crawl
+from gossamer.library.crawl import crawl
 from gossamer.synthetic_web import serve
 from tests.library.small_webs import crawl_of, plain_web, times_asked
 

@@ -41,7 +41,6 @@ async def test_all_filters_have_to_want_a_link() -> None:
         assert all(link.source and link.depth for link in met)  # a seed is what was asked for
 
 
-@pytest.mark.filterwarnings("ignore:.* was set aside")  # what it saved and could not finish
 async def test_what_a_filter_raises_reaches_the_program_and_the_next_crawl_has_all_pages(folder: Path) -> None:
     def fails(link: Link) -> bool:
         if link.url.endswith("/p/5"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -11,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import gossamer as package
-from gossamer import library
 from gossamer.folder import CrawlFolder
+from gossamer.library import running
+from gossamer.library.crawl import crawl
 from gossamer.maintenance.operator_changes import set_limits, set_policy
 from gossamer.records import Reason
 from gossamer.synthetic_web import Server, serve, truth
@@ -21,7 +21,7 @@ from tests.library.small_webs import assert_polite, crawl_of, mixed_web, plain_w
 
 
 def test_the_package_has_the_function_and_no_module_of_its_name() -> None:
-    assert package.crawl is library.crawl
+    assert package.crawl is crawl
     with pytest.raises(ModuleNotFoundError):
         import_module("gossamer.crawl")  # it would take the function's place
 
@@ -40,7 +40,7 @@ async def test_a_pause_by_policy_is_also_ended_by_policy(folder: Path) -> None:
         host = server.url(0).split("/")[2].split(":")[0]
         assert len([page async for page in crawl_of(server, folder, max_pages=1)]) == 1
         set_policy(CrawlFolder(folder), host, {"paused": True}, is_site=False)
-        async with contextlib.aclosing(crawl_of(server, folder, settings={"crawl.max_pages": None})) as pages:
+        async with crawl_of(server, folder, settings={"crawl.max_pages": None}) as pages:
             first = asyncio.ensure_future(anext(pages))
             assert not (await asyncio.wait([first], timeout=1.5))[0] and len(times_asked(server)) == 1
             set_policy(CrawlFolder(folder), host, {"paused": False}, is_site=False)
@@ -124,7 +124,7 @@ async def test_a_limit_of_time_ends_the_crawl(folder: Path) -> None:
 
 
 async def test_a_program_that_takes_its_time_holds_the_crawl_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "HELD_MAX", 10)
+    monkeypatch.setattr(running, "HELD_MAX", 10)
     async with serve(plain_web(hosts=2, pages_per_host=150)) as server, asyncio.timeout(60):
         pages = crawl_of(server)
         for taken in (1, 30):
