@@ -33,7 +33,8 @@ def look_of(simhash: int, words: int, text: str, content_hash: str, *, words_min
     """What a page looks like, as a number that moves a little when the page changes a little."""
     if words >= words_min and simhash:
         return simhash
-    material = text.encode("utf-8", "surrogatepass") if text else bytes.fromhex(content_hash)
+    folded = " ".join(text.split())  # how its lines are broken is no part of it
+    material = folded.encode("utf-8", "surrogatepass") if folded else bytes.fromhex(content_hash)
     return int.from_bytes(blake2b(material, digest_size=8).digest(), "big")
 
 
