@@ -20,7 +20,7 @@ docs/processing.md says what each field of a page holds; benchmarks/process.py w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import islice
 
@@ -31,7 +31,7 @@ from gossamer.process.markup.attributes import with_few_attributes
 from gossamer.process.markup.language import language_of
 from gossamer.process.markup.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, choose
 from gossamer.process.markup.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
-from gossamer.process.markup.reading import Attributes, Reading, read, tag_id
+from gossamer.process.markup.reading import LINE_END, Attributes, Reading, read, tag_id
 from gossamer.process.markup.srcset import candidates
 from gossamer.process.text import as_utf8, fold
 from gossamer.records import Link, Page, Url
@@ -86,7 +86,7 @@ def process(
         blocks = [fold(block) for block in blocks]
         full_text = " ".join(blocks)
     chosen = choose(blocks, reading.areas, reading.links)
-    main_text = " ".join([blocks[number] for number in chosen]) or full_text
+    main_text = _in_lines(reading, blocks, chosen or range(len(blocks)))
     links = Links(url, said.base, codec, have_places=True)
     links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)
     return Page(
@@ -105,6 +105,18 @@ def process(
         headings=reading.headings,
         alternates=[(name, target) for name, href in said.alternates if (target := links.resolve(href))],
     )
+
+
+def _in_lines(reading: Reading, blocks: list[str], chosen: Sequence[int]) -> str:
+    """Blocks, with the white space that keeps them apart: but for that it is the text of the blocks."""
+    gaps, code, raw = reading.gaps, reading.code, reading.blocks
+    said = [gaps[number] + blocks[number] for number in chosen]
+    for place, number in enumerate(chosen):
+        if number in code:
+            said[place] = gaps[number] + code[number]
+        elif LINE_END in raw[number]:
+            said[place] = gaps[number] + "\n".join([fold(line) for line in raw[number].split(LINE_END)])
+    return "".join(said)[len(gaps[chosen[0]]) :] if chosen else ""
 
 
 def robots_words(content: str) -> set[str]:
@@ -256,6 +268,6 @@ def _placed(reading: Reading, chosen: frozenset[int]) -> Iterator[tuple[str, str
 
 def _has_odd_spaces(text: str) -> bool:
     """Whether folding would change anything; it takes longer than parsing, and many pages need none."""
-    if "\n" in text or "\t" in text or "\r" in text or "\xa0" in text or "\u3000" in text:
+    if "\n" in text or "\t" in text or "\r" in text or "\xa0" in text or "\u3000" in text or LINE_END in text:
         return True
     return text.rfind("  ") >= 0  # `in` is right too, and takes three times as long

@@ -22,13 +22,14 @@ from msgspec.structs import replace
 
 from gossamer.interfaces import NotRead, Watched
 from gossamer.process import html
-from gossamer.process.fingerprints.shingles import words_in
+from gossamer.process.fingerprints.shingles import PIECE_CHARS, words_in
 from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.process.media_types import OWN, TYPES, Reader, Readers, bug, load_own
 from gossamer.process.sandbox import Sandbox
 from gossamer.process.sandbox_process import Setup
 from gossamer.process.simhash import simhash_of
 from gossamer.process.sniffing import SNIFFED_BYTES, media_type_of
+from gossamer.process.text import fold
 from gossamer.process.xml import GZIP
 from gossamer.records import Body, Fetched, Page, Url
 from gossamer.settings import ProcessSettings, Tree
@@ -121,7 +122,8 @@ class Processor:
         if not text:
             return page
         # Without the title, which ends in the name of the site: a copy elsewhere would differ (docs/decisions/0010).
-        words = words_in(text)
+        # The words are the same whatever white space is between them; of a long text only some are looked at.
+        words = words_in(text if len(text) <= PIECE_CHARS else fold(text))
         return replace(page, simhash=simhash_of(words.plain), words=len(words.plain), sketch=sketch_of(words))
 
     def _goes_to_sandbox(self, reader: Reader, body: Body) -> bool:

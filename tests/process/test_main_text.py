@@ -1,12 +1,14 @@
-"""What is main text and what is frame, where links stand, and which language it all is in."""
+"""What is main text and what is frame, how it is kept apart, and where links stand."""
 
 from __future__ import annotations
 
 import pytest
 
 from gossamer.process.html import process
-from gossamer.process.markup.language import code, language_of
-from gossamer.records import Page
+from gossamer.process.processor import Processor
+from gossamer.process.text import fold
+from gossamer.records import Exchange, Fetched, Page
+from gossamer.settings import ProcessSettings
 
 PAGE = "http://a.test/folder/page.html"
 STORY = "<p>Once upon a time there was a page with a story, and it went on for a while.</p>"
@@ -60,11 +62,11 @@ def test_what_says_it_is_the_main_part_is_believed() -> None:
 
 
 def test_a_main_part_with_hardly_a_word_in_it_is_not_believed() -> None:
-    assert page(f"<main>Loading</main>{STORY * 10}").main_text == " ".join(["Loading", *[TEXT] * 10])
+    assert page(f"<main>Loading</main>{STORY * 10}").main_text == "\n\n".join(["Loading", *[TEXT] * 10])
 
 
 def test_the_header_of_an_article_is_part_of_it() -> None:
-    assert page(f"<article><header><h1>A story</h1></header>{STORY}</article>").main_text == f"A story {TEXT}"
+    assert page(f"<article><header><h1>A story</h1></header>{STORY}</article>").main_text == f"A story\n\n{TEXT}"
 
 
 def test_a_name_that_only_mentions_a_frame_makes_none() -> None:
@@ -78,9 +80,8 @@ def test_an_area_ends_where_its_element_ends() -> None:
 
 
 def test_a_page_whose_frame_is_called_after_its_sidebar_keeps_its_text() -> None:
-    assert page(f"<div class=sidebar-page><p>Hello</p>{STORY * 5}</div>").main_text == " ".join(
-        ["Hello", *[TEXT] * 5]
-    )
+    found = page(f"<div class=sidebar-page><p>Hello</p>{STORY * 5}</div>")
+    assert found.main_text == "\n\n".join(["Hello", *[TEXT] * 5])
 
 
 def test_links_in_running_text_are_text() -> None:
@@ -93,13 +94,57 @@ def test_links_in_running_text_are_text() -> None:
 def test_a_page_of_links_is_what_it_is() -> None:
     index = "".join(f"<li><a href={number}>Chapter number {number}</a>" for number in range(20))
     found = page(f"<nav>Home</nav><h1>Contents</h1><ul>{index}</ul>")
-    assert found.main_text.startswith("Contents Chapter number 0")
+    assert found.main_text.startswith("Contents\nChapter number 0\nChapter number 1")
     assert {link.position for link in found.links} == {"main"}
 
 
 def test_where_nothing_is_left_the_main_text_is_all_text() -> None:
     assert page("<nav>Home</nav>").main_text == "Home"
     assert page("").main_text == ""
+
+
+# --- Paragraphs, lists, code and tables ---
+
+RECIPE = """<nav>Home</nav><main><h1>Soup</h1><div><p>Take  two
+eggs.<br>Stir.<br><br>Rest.</p></div><p>Then:</p><ol><li>Fry<ul><li>hot<li><p>quick</p></ul></li><li>Serve</ol>
+<table><tr><th></th><th>Small</th><th>Large</th></tr><tr><td>Bowl</td> <td>3</td><td><b>5</b></td></tr></table>
+<pre><code>def soup():
+    return <span>"hot"</span>
+
+soup()
+</code></pre><p>The <select><option>happy</select> end.</p><pre>a<br>  b</pre>
+<dl><dt>Egg<dd>What hens lay</dl></main>"""
+
+
+def test_paragraphs_lines_items_cells_and_code_are_kept_apart() -> None:
+    assert page(RECIPE).main_text == (
+        "Soup\n\nTake two eggs.\nStir.\n\nRest.\n\nThen:\nFry\nhot\nquick\nServe\n\n"
+        "\tSmall\tLarge\nBowl\t3\t5\n\n"
+        'def soup():\n    return "hot"\n\nsoup()\n\n'
+        "The end.\n\na\n  b\nEgg\nWhat hens lay"
+    )
+    assert "\n" not in page(RECIPE).text
+
+
+async def test_white_space_is_no_part_of_a_fingerprint() -> None:
+    """Short, longer than is looked at in one piece, and longer than is looked at at all."""
+    for times in (1, 300, 2000):
+        apart = f"<main>{RECIPE * times}</main>"
+        in_one = f"<main><p>{fold(page(apart).main_text)}</p></main>"
+        one, other = [await read(markup) for markup in (apart, in_one)]
+        assert one.main_text != other.main_text and fold(one.main_text) == fold(other.main_text)
+        assert (one.simhash, one.words, one.sketch) == (other.simhash, other.words, other.sketch)
+        assert one.sketch
+
+
+async def read(markup: str) -> Page:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+    processor = Processor(process=ProcessSettings(aside_bytes=1 << 30))
+    exchange = Exchange(b"", head, 200, "192.0.2.1", 0.0, 0.1, 0.1)
+    try:
+        return await processor.process(PAGE, Fetched(exchange, markup.encode()))
+    finally:
+        await processor.close()
 
 
 # --- Where links stand ---
@@ -135,63 +180,3 @@ def test_the_context_of_a_link_goes_by_its_place() -> None:
     )
     home, more = process(markup, PAGE).links
     assert 0 <= home.context < more.context <= 1
-
-
-# --- Language ---
-
-SAMPLES = {
-    "en": "All human beings are born free and equal in dignity and rights, and should act in a spirit of love.",
-    "de": "Alle Menschen sind frei und gleich an Würde und Rechten geboren und sollen einander im Geist begegnen.",
-    "fr": "Tous les êtres humains naissent libres et égaux en dignité et en droits et ils sont doués de raison.",
-    "es": "Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón.",
-    "it": "Tutti gli esseri umani nascono liberi ed eguali in dignità e diritti. Essi sono dotati di ragione.",
-    "pt": "Todos os seres humanos nascem livres e iguais em dignidade e em direitos, dotados de razão e não só.",
-    "nl": "Alle mensen worden vrij en gelijk in waardigheid en rechten geboren. Zij zijn begiftigd met verstand.",
-    "pl": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw, są oni w tym jak my.",
-    "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и не только.",
-    "uk": "Всі люди народжуються вільними і рівними у своїй гідності та правах. Вони наділені розумом і це не все.",
-    "el": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.",
-    "ja": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。",
-    "zh": "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心。",
-    "ko": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
-    "ar": "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق",
-    "fa": "تمام افراد بشر آزاد به دنیا می‌آیند و از لحاظ حیثیت و حقوق با هم برابرند و چنین گفته‌اند",
-}
-
-
-@pytest.mark.parametrize(("language", "text"), SAMPLES.items())
-def test_a_language_is_told_from_a_sentence_whatever_is_declared(language: str, text: str) -> None:
-    assert language_of(text) == language
-    assert language_of(text, "sv") == language
-
-
-def test_a_declared_language_that_fits_as_well_is_believed() -> None:
-    danish = "Alle mennesker er født frie og lige i værdighed og rettigheder, og de er som en for det hele."
-    assert language_of(danish, "nb-NO") == "nb"
-    assert language_of("मराठी भाषा ही भारताच्या राज्यांपैकी", "mr") == "mr"
-
-
-def test_too_little_text_has_the_declared_language_or_none() -> None:
-    assert language_of("42", "en-GB") == "en"
-    assert language_of("xyzzy plugh") == ""
-    assert language_of("") == ""
-
-
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        ("EN_us", "en"),
-        ("zh-Hant-TW", "zh"),
-        (" de ", "de"),
-        ("eng", "en"),
-        ("jp", "ja"),
-        ("iw", "he"),
-        ("x-default", ""),
-        ("english", ""),
-        ("qq", ""),
-        ("und", ""),
-        ("", ""),
-    ],
-)
-def test_a_declared_language_is_reduced_to_its_code(declared: str, expected: str) -> None:
-    assert code(declared) == expected

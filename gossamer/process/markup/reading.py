@@ -9,6 +9,10 @@ Every node costs, so a node is asked for nothing that is not needed: elements ar
 their names, attributes are read only of what may be an area or a link, and no text inside a leaf is a node of
 the walk. Elements that say something about the page as a whole are handed on by the table of the caller.
 
+What stands between a block and the one before it is white space that keeps them apart for readers: a tab between two
+cells, a line end before a row, an item or a line, an empty line before a paragraph. The outermost of the elements
+that have started in between says it; a <div> says nothing. Code (<pre>) is kept with its lines, besides.
+
 No page costs more than in proportion to its size: an inline element is looked at for the block around it, and once
 more where the walk goes into that block.
 """
@@ -49,7 +53,7 @@ def _tags(names: str) -> dict[int, str]:
 
 
 # What an element does to the text before and after it. Whatever is not listed is a block.
-_PIECE, _NOTHING, _LINK, _WORD, _HIDDEN, _BLOCK, _AREA, _HEADING, _TOLD = range(9)
+_PIECE, _NOTHING, _LINK, _WORD, _HIDDEN, _BLOCK, _AREA, _HEADING, _TOLD, _CONTROL = range(10)
 # Nodes that are no elements, so they cannot be asked for by name; an instruction is <?...?>, which is not HTML.
 _INSTRUCTION, _TEXT, _COMMENT = 0, 2, 4  # LXB_TAG__UNDEF, LXB_TAG__TEXT, LXB_TAG__EM_COMMENT
 _INLINE_TAGS = _tags(
@@ -69,10 +73,19 @@ _KINDS = {
     **dict.fromkeys(_WORD_TAGS, _WORD),
     **dict.fromkeys(_HIDDEN_TAGS, _HIDDEN),
     **dict.fromkeys(_AREA_TAGS, _AREA),
+    **dict.fromkeys(_tags("button select"), _CONTROL),
     **dict.fromkeys(_tags("h1 h2 h3"), _HEADING),
     **dict.fromkeys(_TOLD_TAGS, _TOLD),
 }
-_A, _H1, _IMG, _SVG, _TITLE = map(tag_id, ("a", "h1", "img", "svg", "title"))
+_A, _BR, _H1, _IMG, _PRE, _SVG, _TITLE = map(tag_id, ("a", "br", "h1", "img", "pre", "svg", "title"))
+_CELLS = frozenset(_tags("td th"))
+_PARAGRAPH, _LINE, _CELL = "\n\n", "\n", "\t"
+_GAPS = {
+    **dict.fromkeys(_tags("p h1 h2 h3 h4 h5 h6 pre blockquote table hr figure address details"), _PARAGRAPH),
+    **dict.fromkeys(_tags("li dt dd tr caption option figcaption"), _LINE),
+    **dict.fromkeys(_CELLS, _CELL),
+}
+LINE_END = "\v"  # of a <br>, in a block; like all white space it is folded where lines do not count
 
 
 class Reading:
@@ -87,6 +100,10 @@ class Reading:
         self.run: list[str] = []  # text since the last start or end of a block, as far as it is in no leaf
         self.blocks: list[str] = []  # stripped, with the spaces inside as they are in the page
         self.areas: list[int] = []  # of blocks
+        self.gaps: list[str] = []  # before blocks
+        self.gap = ""  # before the next block, as far as an element has said it
+        self.code: dict[int, str] = {}  # blocks inside of <pre>, as they are in the page
+        self.is_code = False
 
     def add(self, href: str | None, anchor: str = "", rel: str = "", *, is_somewhere: bool = True) -> None:
         """A link that is no <a>."""
@@ -105,7 +122,7 @@ class Reading:
             rel = attributes.get("rel")
             self.links.append((href, anchor, rel.lower() if rel else "", area, len(self.blocks)))
 
-    def add_to_run(self, node: LexborNode, kind: int) -> None:
+    def add_to_run(self, node: LexborNode, kind: int, tag: int) -> None:
         """Text that is in no leaf, or an element that is part of a line."""
         run = self.run
         if run and _is_apart(node):
@@ -114,19 +131,29 @@ class Reading:
             run.append(node.text_content or "")
         elif kind == _LINK:
             self.add_a(node, self.area)
+        elif tag == _BR and run:
+            run.append(LINE_END)
         elif kind >= _WORD:
             self.end(kind)
 
     def end(self, kind: int) -> None:
         """An element of this kind has started or ended."""
         if self.run and kind >= _BLOCK:
-            text = "".join(self.run).strip()
+            text = "".join(self.run)
             self.run.clear()
-            if text and self.area != SILENT:
-                self.blocks.append(text)
-                self.areas.append(self.area)
+            self.add_block(text, self.area, is_code=self.is_code)
         elif self.run and kind >= _WORD:
             self.run.append(" ")
+
+    def add_block(self, text: str, area: int, *, is_code: bool) -> None:
+        stripped = text.strip()
+        if stripped and area != SILENT:
+            if is_code:
+                self.code[len(self.blocks)] = text.replace(LINE_END, "\n").strip("\n").rstrip()
+            self.blocks.append(stripped)
+            self.areas.append(area)
+            self.gaps.append(self.gap or _LINE)
+            self.gap = ""
 
     def add_heading(self, node: LexborNode) -> None:
         heading = fold(node.text_lexbor()).removesuffix("¶").rstrip()  # the sign is a link of the heading to itself
@@ -140,30 +167,34 @@ class Reading:
             self.title = fold(node.text_lexbor())[:TITLE_CHARS_MAX]
 
 
-def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]) -> None:
+def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]) -> None:  # noqa: PLR0915
     # Names for what every node is asked for, and no calls on the way of a leaf: with them a page takes 17 µs more.
-    kind_of, add_a, run, blocks, areas = _KINDS.get, reading.add_a, reading.run, reading.blocks, reading.areas
+    kind_of, gap_of, add_a, run = _KINDS.get, _GAPS.get, reading.add_a, reading.run
+    blocks, areas, gaps = reading.blocks, reading.areas, reading.gaps
     children: Iterator[LexborNode] = iter((root,))
-    around: list[tuple[Iterator[LexborNode], int, int]] = []  # what is left of the elements that the walk is in
+    around: list[tuple[Iterator[LexborNode], int, int, bool]] = []  # what is left of the elements that the walk is in
     while True:
         for node in children:
             tag = node.tag_id
             kind = kind_of(tag, _BLOCK)
             inside = reading.area
             if kind < _BLOCK:
-                reading.add_to_run(node, kind)
+                reading.add_to_run(node, kind, tag)
                 if tag == _TITLE:
                     reading.add_title(node)
                 elif kind >= _WORD and tag in elements:
                     elements[tag](said, _attributes(node))
                 if kind == _PIECE or node.first_child is None:
                     continue
-                around.append((children, kind, inside))
+                around.append((children, kind, inside, reading.is_code))
                 children = node.iter(include_text=kind != _HIDDEN)
                 break
             if run:
                 reading.end(_BLOCK)
-            if kind == _AREA:
+            if (gap := gap_of(tag)) and (gap == _CELL or not reading.gap):
+                reading.gap = _gap_of_cell(node, reading.gap) if gap == _CELL else gap
+            is_code = tag == _PRE or reading.is_code
+            if kind in (_AREA, _CONTROL):
                 inside = area_of(_AREA_TAGS[tag], node.attributes, inside)
             elif kind != _BLOCK:
                 _hear(node, tag, reading, said, elements)
@@ -181,21 +212,38 @@ def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]
             else:  # a leaf
                 for link in links:
                     add_a(link, inside)
+                if is_code:
+                    reading.add_block(node.text_lexbor(), inside, is_code=True)
+                    continue
                 text = node.text_lexbor().strip()
                 if text and inside != SILENT:
                     blocks.append(text)
                     areas.append(inside)
+                    gaps.append(reading.gap or _LINE)
+                    reading.gap = ""
+                if kind == _CONTROL:
+                    reading.gap = " "
                 continue
-            around.append((children, kind, reading.area))
-            reading.area = inside
+            around.append((children, kind, reading.area, reading.is_code))
+            reading.area, reading.is_code = inside, is_code
             children = node.iter(include_text=True, skip_empty=True)
             break
         else:
             if not around:
                 return
-            children, kind, outer = around.pop()
+            children, kind, outer, is_code = around.pop()
             reading.end(kind)
-            reading.area = outer
+            if kind == _CONTROL:
+                reading.gap = " "  # it stands in a line
+            reading.area, reading.is_code = outer, is_code
+
+
+def _gap_of_cell(node: LexborNode, gap: str) -> str:
+    """A line end before the first cell of a row, a tab before the others, also behind those that are empty."""
+    before = node.prev
+    while before is not None and before.tag_id not in _CELLS:
+        before = before.prev
+    return gap or _LINE if before is None else gap + _CELL
 
 
 def _hear(node: LexborNode, tag: int, reading: Reading, said: Said, elements: Tellers[Said]) -> None:
