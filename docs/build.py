@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer import cli, config
+from gossamer.commands.parser import GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -67,7 +68,11 @@ def typed(key: str, value: object) -> str:
 
 def commands() -> str:
     os.environ |= {"COLUMNS": "96", "NO_COLOR": "1"}
-    return "\n\n".join(f"## gossamer {verb}\n\n```text\n{help_of(verb).strip()}\n```" for verb in cli.VERBS)
+    return "\n\n".join(
+        f"## {group.title}\n\n"
+        + "\n\n".join(f"### gossamer {verb}\n\n```text\n{help_of(verb).strip()}\n```" for verb in group.verbs)
+        for group in GROUPS
+    )
 
 
 def help_of(verb: str) -> str:

@@ -39,6 +39,11 @@ def test_compose_calls_what_exists_mounts_what_is_there_and_listens_on_loopback_
 
 def test_prometheus_and_grafana_find_each_other_and_the_crawl() -> None:
     assert read(DEPLOY / "prometheus.yml")["scrape_configs"][0]["static_configs"] == [{"targets": ["127.0.0.1:8080"]}]
+    rules = read(DEPLOY / "prometheus.yml")["rule_files"][0]
+    assert (
+        f"../docs/prometheus-rules.yml:{rules}:ro"
+        in read(DEPLOY / "compose.yaml")["services"]["prometheus"]["volumes"]
+    )
     assert read(DEPLOY / "grafana" / "datasource.yaml")["datasources"][0]["url"] == "http://127.0.0.1:9090"
     mounted = read(DEPLOY / "compose.yaml")["services"]["grafana"]["volumes"][-1].split(":")[1]
     provider = read(DEPLOY / "grafana" / "dashboards.yaml")["providers"][0]

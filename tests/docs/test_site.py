@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer import cli, config
+from gossamer import config
+from gossamer.commands.parser import VERBS
 from tests.browser.browser import Tab, chromium
 from tests.docs.blocks import ROOT
 from tests.shared_crawl import once
@@ -39,7 +40,7 @@ def test_settings_and_commands_are_those_of_the_code(site: Path) -> None:
     text = (site / "settings.html").read_text(encoding="utf-8")
     assert [key for key in config.SETTINGS if f"<code>{key}</code>" not in text] == []
     text = (site / "commands.html").read_text(encoding="utf-8")
-    assert [verb for verb in cli.VERBS if f"usage: gossamer {verb} " not in text] == []
+    assert [verb for verb in VERBS if f"usage: gossamer {verb} " not in text] == []
 
 
 def test_every_link_leads_to_a_file_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
