@@ -114,6 +114,7 @@ class Transfers:
         self._pace = pace
         self._surplus_bytes = 0  # received, and not charged yet by `pace`
         self._preparing: set[asyncio.Task[Any]] = set()  # those who wait for a name, or for `pace`
+        self._hurried: set[asyncio.Task[Any]] = set()  # of these, whom we have cancelled ourselves
         self._is_ending = False
         self.under_way: dict[pycurl.Curl, UnderWay] = {}  # requests that are being made, the oldest first
         self._multi = Multi(settings.first_byte_timeout_s)
@@ -131,9 +132,10 @@ class Transfers:
 
     def hurry(self) -> None:
         """The crawl ends: what is asked by now is finished, and what is not raises `NotRead`."""
-        if not self._is_ending:  # once: they are told apart from those that somebody else cancels
+        if not self._is_ending:
             self._is_ending = True
-            for task in self._preparing:
+            self._hurried |= self._preparing
+            for task in self._hurried:
                 task.cancel()
 
     async def perform(
@@ -211,11 +213,12 @@ class Transfers:
                 if pause.hold_s > 0:
                     await self.clock.sleep(pause.hold_s)
         except asyncio.CancelledError:
-            if not self._is_ending or task.uncancel():
+            if task not in self._hurried or task.uncancel():
                 raise  # not by `hurry`, or not by that alone
             raise NotRead from None
         finally:
             self._preparing.discard(task)
+            self._hurried.discard(task)
         return address
 
     async def _address(self, host: str) -> str | NotAsked:

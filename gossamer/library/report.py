@@ -160,7 +160,7 @@ def shown() -> Iterator[None]:
     try:
         yield
     finally:
-        handler = _shown.pop()
+        last = _shown.pop()
         if not _shown:
-            LOG.removeHandler(handler)
+            LOG.removeHandler(last)
             LOG.setLevel(logging.NOTSET)

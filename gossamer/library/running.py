@@ -1,8 +1,8 @@
 """A crawl under way in this event loop: a worker by itself with all partitions, and what it has finished.
 
 A page is handed on when it is stored and finished. When `HELD_MAX` of them wait for the program nothing more is asked
-for. The loop ends by itself when nothing is left, or nothing but later tries; here it is begun again where the program
-adds a seed afterwards, and ended where all that was to be visited again has been.
+for. The loop ends by itself when nothing is left, or nothing but later tries; here it is begun again where the
+program adds a seed afterwards, and ended where all that was to be visited again has been.
 """
 
 from __future__ import annotations

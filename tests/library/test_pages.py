@@ -52,7 +52,7 @@ async def test_a_pause_by_policy_is_also_ended_by_policy(folder: Path) -> None:
 async def test_the_rate_of_the_whole_crawl_can_be_changed_while_it_runs(folder: Path) -> None:
     async with (
         serve(plain_web(hosts=1, pages_per_host=300)) as server,
-        contextlib.aclosing(crawl_of(server, folder)) as pages,
+        crawl_of(server, folder) as pages,
     ):
         await anext(pages)
         set_limits(CrawlFolder(folder), {"requests_per_s": 0.001})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gossamer.library import running
+from gossamer.library.crawled import Crawled
 from gossamer.records import Reason
 from gossamer.synthetic_web import serve
 from gossamer.url.site import host_of
@@ -67,7 +69,7 @@ async def test_a_policy_that_makes_no_sense() -> None:
 async def test_a_program_can_stop_and_still_gets_what_was_in_flight() -> None:
     async with serve(plain_web()) as server:
         pages = crawl_of(server)
-        given = []
+        given: list[Crawled] = []
         async for page in pages:
             if not given:
                 pages.stop()
@@ -104,7 +106,7 @@ async def test_a_monitor_asks_again_every_so_often(
     monkeypatch.setattr(running, "LOOK_S", 0.05)
     async with serve(plain_web(hosts=1, pages_per_host=2)) as server:
         watched = server.url(0)
-        more = {"revisit": [watched]} if names_pages else {}
+        more: dict[str, Any] = {"revisit": [watched]} if names_pages else {}
         seen: Counter[str] = Counter()
         async with asyncio.timeout(60), crawl_of(server, folder, every="1s", **more) as pages:
             async for page in pages:
