@@ -8,6 +8,7 @@ which epoch each partition is owned: what an earlier owner claims waits for ever
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Awaitable, Iterator, Sequence
 
@@ -39,16 +40,17 @@ class Begin(Message, frozen=True):
 
 
 class AskPace(Message, frozen=True):
-    ip: str
-    surplus_bytes: int = 0
+    """Of all requests of a moment: the address of each, and its surplus of bytes."""
+
+    requests: list[tuple[str, int]]
 
 
-class Wait(Message, frozen=True):
-    pause: Pause
+class Paced(Message, frozen=True):
+    pauses: list[Pause]
 
 
 Question = Begin | Judge | Settle | AskPace
-Reply = Judged | Wait
+Reply = Judged | Paced
 
 
 class LocalShared:
@@ -119,8 +121,8 @@ class LocalShared:
                 return Judged(self._judge(claims, holder))
             case Settle(claims=claims):
                 return None if self._is_settled(claims) else self.settle(claims)
-            case AskPace(ip=ip, surplus_bytes=surplus_bytes):
-                return Wait(self._pause(ip, surplus_bytes))
+            case AskPace(requests=requests):
+                return Paced([self._pause(ip, surplus_bytes) for ip, surplus_bytes in requests])
 
 
 class RemoteShared:
@@ -128,6 +130,8 @@ class RemoteShared:
 
     def __init__(self, supervisor: Peer) -> None:
         self._supervisor = supervisor
+        self._asked: list[tuple[str, int]] = []  # in this turn of the event loop
+        self._paced: asyncio.Task[Paced] | None = None
 
     async def begin(self, partition: int, epoch: int) -> None:
         await self._supervisor.tell(Begin(partition, epoch))
@@ -143,7 +147,17 @@ class RemoteShared:
             await self._supervisor.tell(Settle(some))
 
     async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause:
-        return (await self._supervisor.call(AskPace(ip, surplus_bytes), Wait)).pause
+        place = len(self._asked)
+        self._asked.append((ip, surplus_bytes))
+        if self._paced is None:
+            self._paced = asyncio.ensure_future(self._ask_pace())
+        # Shielded: the others of this moment wait for the same answer.
+        return (await asyncio.shield(self._paced)).pauses[place]
+
+    async def _ask_pace(self) -> Paced:
+        """One message for all who ask in the same turn of the event loop: this runs after them."""
+        requests, self._asked, self._paced = self._asked, [], None
+        return await self._supervisor.call(AskPace(requests), Paced)
 
 
 def parts(claims: Sequence[Claim]) -> Iterator[list[Claim]]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from gossamer.library import running
-from gossamer.library.crawled import Crawled
 from gossamer.records import Reason
 from gossamer.synthetic_web import serve
 from gossamer.url.site import host_of
@@ -69,7 +68,7 @@ async def test_a_policy_that_makes_no_sense() -> None:
 async def test_a_program_can_stop_and_still_gets_what_was_in_flight() -> None:
     async with serve(plain_web()) as server:
         pages = crawl_of(server)
-        given: list[Crawled] = []
+        given: list[str] = []
         async for page in pages:
             if not given:
                 pages.stop()
