@@ -52,13 +52,16 @@ FILES = [
 # What is stored or read by others, and ordinary English that means itself: where, and what.
 ALLOWED = (
     ("*", r"course\.json"),  # a file of every crawl's folder
+    ("*", r"aside_bytes"),  # a setting
+    ("tests/*/*.py", r"sets?_(later_files|the_general_one)_aside"),
     ("*", r"</?aside>|`aside`|\"aside\": NAVIGATION"),  # an element of HTML
     ("gossamer/maintenance/ranking.py", r'name="standing"'),  # a field of `gossamer rank --json`
     ("tests/maintenance/test_rank.py", r'"standing"'),
     ("gossamer/process/markup/language.py", r"nog door naar"),  # Dutch
     ("gossamer/api/dashboard/charts.js", r"Series"),  # of points over time
 )
-WORD = re.compile("|".join(f"(?<![\\w-])(?:{old})(?![\\w-])" for old in OLD))
+# A name's parts are words, too: `_` ends one.
+WORD = re.compile("|".join(f"(?<![A-Za-z0-9-])(?:{old})(?![A-Za-z0-9-])" for old in OLD))
 
 
 def old_words(text: str, name: str = "") -> Iterator[str]:

@@ -26,6 +26,7 @@ from gossamer import config, settings
 from gossamer.commands.verb import host_name, number, say, whole
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.store import StoreDamaged
 from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.priority import with_start
 from gossamer.inspect.view import CrawlView, bracketed
@@ -111,10 +112,13 @@ def host_in(text: str) -> str:
 
 def warn_if_unknown(folder: CrawlFolder, name: str, *, is_site: bool) -> None:
     """It is no mistake to speak of a host before the crawl has met it, but often it is a slip."""
-    with CrawlView(folder.path) as view:
-        if not is_site and view.host(f"http://{bracketed(name)}/", name) is not None:
-            return
-        known = {host.site if is_site else host.name for host in islice(view.hosts(), HOSTS_LOOKED_AT)}
+    try:
+        with CrawlView(folder.path) as view:
+            if not is_site and view.host(f"http://{bracketed(name)}/", name) is not None:
+                return
+            known = {host.site if is_site else host.name for host in islice(view.hosts(), HOSTS_LOOKED_AT)}
+    except (StoreDamaged, OSError):  # or not begun yet; the policy is kept all the same
+        return
     if name not in known:
         noun = "no host of the site" if is_site else "no host"
         say(f"the crawl knows {noun} {name} so far: {meant(name, known)}the policy is kept for when it does")

@@ -239,7 +239,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     )
 
 
-def test_both_shelves_read_and_list_alike(storage: Storage) -> None:
+def test_both_storages_read_and_list_alike(storage: Storage) -> None:
     assert list(storage.names()) == []
     content = Random(1).randbytes(300_000)
     storage.put("b/x", [content[:100_000], content[100_000:]])

@@ -14,7 +14,7 @@ DELAY_S, RETRY_AFTER_S, IP_PER_S, IP_BURST = 0.1, 2, 4.0, 2
 PAGES = 8
 
 
-async def test_a_host_is_asked_politely_through_every_door(folder: Path) -> None:
+async def test_a_host_is_asked_politely_for_whatever_reason(folder: Path) -> None:
     asked: list[tuple[float, str, str]] = []
 
     def answer(request: bytes) -> list[bytes | float]:

@@ -210,7 +210,7 @@ def test_a_refusal_is_recorded_and_costs_the_host_no_time(frontier: Frontier) ->
     assert one_lease(frontier).url == A2
 
 
-def test_the_door_turns_links_away_and_counts_them(frontier: Frontier) -> None:
+def test_the_link_filter_rejects_links_and_counts_them(frontier: Frontier) -> None:
     assert frontier.add([link("http://a.test/forbidden"), link(A1)]) == 1
     assert frontier.state("http://a.test/forbidden") is None
     assert frontier.totals.turned_away == {"excluded": 1}

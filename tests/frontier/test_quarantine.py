@@ -67,7 +67,7 @@ def test_a_page_that_was_processed_is_not_to_blame(reopen: Callable[..., Frontie
     assert known is not None and (known.state, known.kills) == (State.QUEUED, 0)
 
 
-def test_a_pardoned_url_is_tried_again_and_a_dropped_one_is_not(
+def test_a_released_url_is_tried_again_and_a_dropped_one_is_not(
     reopen: Callable[..., Frontier], clock: VirtualClock
 ) -> None:
     frontier = reopen(kills_max=1)

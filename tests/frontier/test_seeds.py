@@ -37,14 +37,14 @@ def test_of_two_ways_to_a_url_the_nearest_counts_and_as_far_onwards_as_either_al
     assert (nearer.depth, nearer.max_depth) == after
 
 
-def test_the_door_keeps_out_what_is_farther_from_its_seed_than_that_allows() -> None:
+def test_the_link_filter_keeps_out_what_is_farther_from_its_seed_than_that_allows() -> None:
     link_filter = LinkFilter(["http://a.test/"], max_depth=2)
     far = [Link("http://a.test/x", source="http://a.test/", depth=depth, max_depth=1) for depth in (0, 1, 2)]
     assert [link_filter(each) for each in far] == [None, None, Reason.MAX_DEPTH]
     assert link_filter(Link("http://a.test/x", source="http://a.test/", depth=3, max_depth=9)) is Reason.MAX_DEPTH
 
 
-def test_a_door_learns_new_homes() -> None:
+def test_a_link_filter_learns_new_homes() -> None:
     link_filter = LinkFilter(["http://a.test/"])
     elsewhere = Link("http://b.test/x", source="http://a.test/", depth=1)
     assert link_filter(elsewhere) is Reason.SCOPE

@@ -100,7 +100,7 @@ def test_pages_that_are_not_alike_are_all_had(crawl: Frontier, clock: VirtualClo
     assert len(crawl_all(crawl, clock, "On this day came {}.")) == 19
 
 
-def test_a_used_up_pattern_is_refused_at_the_door_and_recorded(crawl: Frontier, clock: VirtualClock) -> None:
+def test_a_used_up_pattern_is_refused_when_it_is_found_and_recorded(crawl: Frontier, clock: VirtualClock) -> None:
     crawl.add(found(pages("/day/", FREE)))
     crawl_all(crawl, clock)
     crawl.add(found(["http://a.test/other/1", "http://a.test/other/2"]))

@@ -39,7 +39,7 @@ async def test_a_decorated_function_reads_its_media_type_and_its_links_become_ca
     assert [link.url for link in page.links] == ["http://a.test/dir/waffles", "http://b.test/?a=2&b=1"]
 
 
-async def test_it_is_found_by_the_process_aside_too() -> None:
+async def test_it_is_found_by_the_sandbox_too() -> None:
     processor = Processor(process=ProcessSettings(aside_bytes=1024))
     page = await read(RECIPE, "text/x-recipe", processor)
     await processor.close()

@@ -121,7 +121,7 @@ async def test_a_bug_of_ours_costs_its_page_and_says_where_it_is(monkeypatch: py
     assert found.url == URL and "a bug in sniffing.py" in found.fault
 
 
-async def test_a_page_is_watched_while_it_is_read_here_and_not_while_it_is_read_aside() -> None:
+async def test_a_page_is_watched_while_it_is_read_here_and_not_while_it_is_read_in_the_sandbox() -> None:
     told: list[str] = []
 
     @contextmanager
@@ -147,7 +147,7 @@ def without_b() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_b")
-async def test_what_is_read_aside_is_read_as_here() -> None:
+async def test_what_is_read_in_the_sandbox_is_read_as_here() -> None:
     body = b"""<html><head><title>T</title><meta name="otherbot" content="noindex"><link rel=canonical href=/c></head>
         <body><nav><a href="/n?b=2">N</a></nav><p><a href=/p>A page about links</a><img src=/i.png>"""
     body += b"<p>Some words that make it long enough. " * 50

@@ -113,7 +113,7 @@ async def test_a_process_that_was_killed_between_two_documents_is_replaced(proce
     assert (await told(processor, "two")).fault == ""
 
 
-async def test_a_suspect_is_read_aside_whatever_its_type(processor: Processor) -> None:
+async def test_a_suspect_is_read_in_the_sandbox_whatever_its_type(processor: Processor) -> None:
     suspect = await processor.process(URL, fetched(b"<title>x</title>", "Content-Type: text/html"), is_suspect=True)
     assert (suspect.title, processor._sandbox._child is not None) == ("x", True)
     picture = await processor.process(URL, fetched(b"GIF89a\1\0\2\0", "Content-Type: image/gif"), is_suspect=True)
@@ -172,7 +172,7 @@ async def test_the_event_loop_goes_on_while_a_large_page_is_read(processor: Proc
     assert turns > 50
 
 
-async def test_a_pdf_is_read_aside_and_a_bomb_is_only_a_fault() -> None:
+async def test_a_pdf_is_read_in_the_sandbox_and_a_bomb_is_only_a_fault() -> None:
     processor = Processor(process=ProcessSettings(memory_bytes_max=64 * MIB))
     declared = "Content-Type: application/pdf"
     page = await processor.process(URL, fetched(pdf_of([b"Hello"], title=b"Hi"), declared))

@@ -35,7 +35,7 @@ def test_what_was_written_is_read(crawl: Path) -> None:
     assert ranks.hosts.ranks(names).tolist() == [0.25, 0]
 
 
-def test_a_standing_is_the_share_on_the_scale_of_credit(crawl: Path) -> None:
+def test_an_importance_is_the_share_on_the_scale_of_credit(crawl: Path) -> None:
     ranks = Ranks.open(crawl)
     assert ranks is not None
     assert ranks.page("http://a.test/1") == pytest.approx(2 / 3)

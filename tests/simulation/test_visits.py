@@ -137,7 +137,7 @@ def test_a_page_that_never_changes_is_visited_at_most_ten_times_in_a_month(folde
     assert min(month.estimates) > 0.05
 
 
-def test_a_page_that_changes_daily_is_visited_often_and_its_quiet_neighbours_are_not(folder: Path) -> None:
+def test_a_page_that_changes_daily_is_visited_often_and_quiet_ones_beside_it_are_not(folder: Path) -> None:
     month = Month(folder, Site(pages(5, None) | pages(5, DAY_S, "news/")), ScheduleSettings())
     visits = month.live(20)
     news = [count for url, count in visits.items() if "/news/" in url]

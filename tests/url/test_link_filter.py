@@ -17,7 +17,7 @@ def link(url: str, *, source: str | None = SEED, rel: str = "", depth: int = 1, 
     return Link(url, rel=rel, source=source, depth=depth, chain=chain)
 
 
-def test_the_door_is_a_filter() -> None:
+def test_it_is_a_filter() -> None:
     link_filter: Filter = LinkFilter([SEED])
     assert link_filter(link("http://www.example.com/a")) is None
 
