@@ -22,6 +22,6 @@ def failure_message(
         case OSError():
             where = f"{fault.filename}: " if fault.filename else ""
             return worker_messages.Failure(
-                f"{where}{fault.strerror or fault}. Nothing is lost: the same command resumes it"
+                f"{where}{fault.strerror or fault}. Nothing is lost: when that is mended, the same command resumes it"
             )
     return worker_messages.Failure(str(fault))
