@@ -33,7 +33,8 @@ import msgspec
 from msgspec import Struct, inspect
 
 from gossamer import atomic
-from gossamer.settings import ORDERED, RETIRED, Tree
+from gossamer.retired_settings import RETIRED
+from gossamer.settings import ORDERED, Tree
 from gossamer.text import meant, without_secrets
 
 FILE_NAME = "gossamer.toml"

@@ -5,7 +5,6 @@ here (`Failed`, `Refused` with a `Reason`); only our own faults are exceptions.
 
 A URL in a record is always canonical (`gossamer.url.canonical`), so equal text means equal URL.
 Times are seconds since the epoch as `Clock.now()` gives them; names end in their unit.
-
 Longer than 400 lines: the nouns are meant to be read together.
 """
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.config import ConfigError, Configuration, as_toml, load
-from gossamer.settings import RETIRED, CrawlSettings, FetchSettings, Tree, seconds, size
+from gossamer.retired_settings import RETIRED
+from gossamer.settings import CrawlSettings, FetchSettings, Tree, seconds, size
 
 PARTITIONS = "[crawl]\npartitions = 8\n"
 

@@ -77,7 +77,7 @@ async def test_a_crawl_keeps_to_its_bandwidth(folder: Path) -> None:
         flags += ["--set", f"politeness.bytes_per_s={bytes_per_s}", "--max-pages", 24]
         ran = await gossamer("crawl", *(server.url("/", host) for host in hosts), *flags)
     assert ran.code == 0 and len(sent) == 24, ran.err
-    # The first ones are taken for pages of ordinary size; what they brought too much is made up for by later ones.
+    # The first ones are taken for pages of ordinary size; the later ones make up for what they brought too much.
     late = sent[8:]
     assert late[-1] - late[0] >= 0.8 * (len(late) - 1) * page_bytes / bytes_per_s, sent
 

@@ -26,6 +26,16 @@ async def test_a_page_that_was_fetched(crawled: Crawled) -> None:
     assert "not seen before" in text and "stored in archive/" in text and "(the seed)" in text
 
 
+async def test_a_page_is_compared_with_the_mean_of_all_pages_that_there_are(crawled: Crawled) -> None:
+    """Pages far from the seed are not worth a hundred times the mean, be the crawl as small as it may."""
+    urls = [url for url, page in crawled.pages.items() if page["verdict"] == "original" and page["depth"] >= 3][:3]
+    for url in urls:
+        facts, text = await why(crawled, url)
+        weight = facts["next_visit"]["weight"]
+        assert 0 < weight < 5, facts
+        assert f"is worth {weight:g} times as much as the mean page" in text
+
+
 async def test_the_seed(crawled: Crawled) -> None:
     _, text = await why(crawled, crawled.web.url(0))
     assert "a seed" in text
