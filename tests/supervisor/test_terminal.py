@@ -91,8 +91,12 @@ async def test_stopped_at_once_it_gives_the_window_back_too(folder: Path) -> Non
 
 async def test_what_is_told_meanwhile_is_in_the_picture_and_printed_when_the_window_is_back(folder: Path) -> None:
     web, crawl = HeldWeb(HOSTS), CrawlFolder(folder / "c")
-    async with serve(web, web.clock) as server, in_window(*crawl_of(server, crawl.path)) as terminal:
+    async with (
+        serve(web, web.clock) as server,
+        in_window(*crawl_of(server, crawl.path, "--serve=127.0.0.1:0"), columns=160) as terminal,
+    ):
         await until(lambda: len(held(server)) == HOSTS)
+        await terminal.shows(r"^ gossamer \S+ · .*/c · http://127\.0\.0\.1:\d+/ ")
         peer = await connect_to_crawl(crawl, asyncio.ensure_future)
         assert peer is not None
         await peer.tell(control_messages.Steer("pause"))
