@@ -40,7 +40,7 @@ def test_a_port_that_is_in_use_is_not_the_end_of_the_crawl_and_the_last_figures_
         port = taken.getsockname()[1]
         with running(*crawl(seed, folder / "crawl", "--serve", f"127.0.0.1:{port}")) as process:
             assert process.stderr is not None
-            said = []
+            said: list[str] = []
             while "serving" not in (where := process.stderr.readline()):
                 assert where, said
                 said.append(where)

@@ -3,18 +3,23 @@
 // moment, and those who cannot see it are told it in a sentence.
 
 import { make, match, say } from "./dom.js";
+import * as words from "./text.js";
 
 const { uPlot } = window;
 const charts = new Set(); // that are on the page
+const TIME_STEPS = [
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200],
+  ...[1, 2, 7, 14, 30, 60, 90, 180, 365].map((days) => days * 86_400),
+];
 
 export class Chart {
   /**
-   * `format` writes a figure, `mark` one on the axis, where there is little room, `timeLabel` a moment on the axis,
-   * `moment` one that is pointed at, and `summary` all of it in a sentence.
+   * `format` writes a figure, `mark` one on the axis, where there is little room, and `summary` all of it in a
+   * sentence. `steps`: what marks may be apart.
    */
-  constructor(place, { format, mark = format, timeLabel, moment, summary }) {
+  constructor(place, { format, mark = format, summary, steps }) {
     this.place = place;
-    this.words = { format, mark, timeLabel, moment, summary };
+    this.words = { format, mark, summary, steps };
     this.lines = [];
     this.tip = make("div.tip", { "aria-hidden": "true", hidden: true });
     this.canvas = make("div.canvas", { role: "img", "aria-label": "Nothing to draw yet" });
@@ -59,13 +64,13 @@ export class Chart {
   }
 
   options(width, height) {
-    const { mark, timeLabel } = this.words;
+    const { mark, steps } = this.words;
     const axis = { stroke: () => this.colours.text, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const grid = { stroke: () => this.colours.grid, width: 1 };
     return {
       width,
       height,
-      padding: [10, 14, 0, 0],
+      padding: [10, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
@@ -77,10 +82,11 @@ export class Chart {
           ...axis,
           grid: { show: false },
           size: 24,
-          space: 64,
-          values: (_, marks) => marks.map((at) => timeLabel(at, this.from, this.to)),
+          space: 56,
+          incrs: TIME_STEPS,
+          values: (_, marks, axisNumber, space, step) => marks.map((at) => words.axisMoment(at, step)),
         },
-        { ...axis, grid, size: 56, space: 36, values: (_, marks) => marks.map((value) => round(mark(value))) },
+        { ...axis, grid, size: 56, space: 36, ...(steps && { incrs: steps }), values: (_, marks) => marks.map((value) => round(mark(value))) },
       ],
       series: [{}, ...this.lines.map((line) => this.line(line))],
       hooks: { setCursor: [(plot) => this.point(plot)] },
@@ -106,7 +112,7 @@ export class Chart {
     this.tip.hidden = !found.length;
     if (!found.length) return;
     this.tip.replaceChildren(
-      make("span.quiet", {}, this.words.moment(plot.data[0][idx])),
+      make("span.quiet", {}, words.moment(plot.data[0][idx])),
       ...found.map(({ name, className, points }) =>
         make(`span.key.${className}`, {}, `${this.words.format(points[idx][1])} ${name}`),
       ),

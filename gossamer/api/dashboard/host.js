@@ -68,12 +68,10 @@ async function build(host) {
     card(".span-4", "Why URLs failed or were refused", parts.reasons),
     card(".span-4", "Next in its queue", parts.next),
     ...(parts.policy ? [card(".span-4", "Policy", parts.policy)] : []),
-    card(".span-8", "robots.txt", parts.robots),
+    card(".span-8.robots", "robots.txt", parts.robots),
   );
   parts.chart = new Chart(chartPlace, {
     format: words.compact,
-    timeLabel: (at, from, to) => words.shortMoment(at, to - from),
-    moment: words.moment,
     summary: ([pages, troubles]) => `${sum(pages)} pages, and ${sum(troubles)} URLs that went wrong, by the time of their last visit`,
   });
   shown = parts;

@@ -184,8 +184,6 @@ let whole = []; // of the crawl from its first start on, in larger steps
 
 const throughput = new Chart(find("#throughput"), {
   format: (value) => FORMATS[chosen.throughput].format(value),
-  timeLabel: (at) => words.time(at).slice(0, 5),
-  moment: words.time,
   summary: ([{ name, points }]) => {
     const values = points.map(([, value]) => value).filter((value) => value !== null);
     const { format } = FORMATS[chosen.throughput];
@@ -197,8 +195,6 @@ const throughput = new Chart(find("#throughput"), {
 
 const history = new Chart(find("#history"), {
   format: words.compact,
-  timeLabel: (at, from, to) => words.shortMoment(at, to - from),
-  moment: words.moment,
   summary: ([pages, queued]) =>
     `${words.count(pages.points.at(-1)?.[1])} pages and ${words.count(queued.points.at(-1)?.[1])} queued`,
 });

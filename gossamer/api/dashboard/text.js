@@ -54,6 +54,13 @@ export function axisSpan(seconds) {
   return seconds < 2 * 86400 ? `${+(seconds / 3600).toFixed(1)} h` : `${+(seconds / 86400).toFixed(1)} d`;
 }
 
+/** What such marks may be apart, in seconds: up to a minute as with any number, then as clocks have it. */
+export const SPAN_STEPS = [
+  ...[0.001, 0.01, 0.1, 1].flatMap((power) => [power, 2 * power, 5 * power]),
+  ...[10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 18_000, 43_200],
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((days) => days * 86_400),
+];
+
 /** 1200000 as 1.2 M: an axis has little room. */
 export function compact(value) {
   if (value === null || value === undefined) return "–";
@@ -73,10 +80,10 @@ export const time = (at) => TIME.format(dateOf(at));
 export const day = (at) => DAY.format(dateOf(at));
 export const moment = (at) => FULL.format(dateOf(at));
 
-/** As much of a moment as tells it apart from others of that span. */
-export function shortMoment(at, spanS) {
-  if (spanS > 2 * 86_400) return day(at).split(",")[0];
-  return spanS > 300 ? time(at).slice(0, 5) : time(at);
+/** As much of a moment as tells it apart from the next mark on its axis, so many seconds later. */
+export function axisMoment(at, stepS) {
+  if (stepS >= 86_400) return day(at).split(",")[0];
+  return stepS >= 60 ? time(at).slice(0, 5) : time(at);
 }
 
 // ---- reasons ------------------------------------------------------------------------------------------------------

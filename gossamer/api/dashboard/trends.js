@@ -74,9 +74,7 @@ function build() {
     const latest = ({ name, points }) => `${format(lastOf(points))} ${name}`;
     const chart = new Chart(place, {
       format,
-      mark: format === words.shortSpan ? words.axisSpan : format,
-      timeLabel: (at, from, to) => words.shortMoment(at, to - from),
-      moment: words.moment,
+      ...(format === words.shortSpan && { mark: words.axisSpan, steps: words.SPAN_STEPS }),
       summary: (shown) => `${title}, at the end: ${shown.map(latest).join(", ")}`,
     });
     return { chart, lines };
