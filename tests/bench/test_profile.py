@@ -76,3 +76,27 @@ interpreted()
         found[stack[0][1]] = found.get(stack[0][1], 0.0) + seconds
     assert found["compiled"] == pytest.approx(0.2, rel=0.25)
     assert found["interpreted"] == pytest.approx(0.2, rel=0.25)
+
+
+def test_a_sampled_worker_still_tells_what_reading_pages_took(tmp_path: Path) -> None:
+    # The worker bounds the time of each page by a clock, which must not be that of the samples.
+    script = f"""
+import asyncio, time
+from pathlib import Path
+from gossamer.bench.sampling import start
+from gossamer.process.processor import Processor
+from tests.process.documents import fetched
+
+async def read():
+    processor, page = Processor(may_die=True), fetched(b"<p>text " * 1000, "Content-Type: text/html")
+    until = time.process_time() + 0.5
+    while time.process_time() < until:
+        await processor.process("http://a.test/", page)
+
+start(Path({str(tmp_path)!r}))
+asyncio.run(read())
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, timeout=60)
+    (file,) = tmp_path.iterdir()
+    stacks = json.loads(file.read_text())["stacks"]
+    assert sum(seconds for seconds, stack in stacks if stage_of(stack) == "html") > 0.2
