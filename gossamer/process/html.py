@@ -13,7 +13,7 @@ The text is what a reader could see. Elements such as `<b>` do not end a word an
 one word, two cells of a table are two. Which of it is main text is decided in main_text.py.
 
 Nothing here raises, whatever the bytes; hostile nesting and tags with thousands of attributes are cut before the
-parser sees them (`nesting.py`, `attributes.py`).
+parser sees them (`nesting.py`, `tags.py`).
 docs/processing.md says what each field of a page holds; benchmarks/process.py what it costs.
 """
 
@@ -27,10 +27,9 @@ from itertools import islice
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from gossamer.process.links import Links
-from gossamer.process.markup.attributes import with_few_attributes
 from gossamer.process.markup.language import language_of
 from gossamer.process.markup.main_text import FOOTER, MAIN, NAVIGATION, OPEN, SILENT, choose
-from gossamer.process.markup.nesting import cut_where_nesting_explodes, with_growing_references_spelled_out
+from gossamer.process.markup.nesting import harmless, with_growing_references_spelled_out
 from gossamer.process.markup.reading import LINE_END, Attributes, Reading, read, tag_id
 from gossamer.process.markup.srcset import candidates
 from gossamer.process.text import as_utf8, fold
@@ -147,8 +146,8 @@ def refresh_link(target: str, url: Url) -> list[Link]:
 
 
 def _tree(markup: bytes) -> LexborHTMLParser:
-    harmless = cut_where_nesting_explodes(with_few_attributes(with_growing_references_spelled_out(markup)))
-    return LexborHTMLParser(harmless, options=LexborDocumentOptions.WO_EVENTS)
+    markup = harmless(with_growing_references_spelled_out(markup))
+    return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS)
 
 
 class _Said:

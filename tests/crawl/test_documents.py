@@ -13,6 +13,8 @@ from tests.process.documents import slow_pdf
 
 HTML, PDF, RSS = "text/html", "application/pdf", "application/rss+xml"
 ATTRIBUTES = b"<p " + b" ".join(b"a%x" % number for number in range(100_000)) + b">text <a href='/more'>more</a>"
+HIDDEN_ENDS = b"<p " + b" ".join(b"a%x='>'" % number for number in range(80_000)) + b">text <a href='/more'>more</a>"
+NESTING = b"<p><a href='/more'>more</a>" + b"<div x='</div>'>" * 60_000
 REFERENCE = b"<rss><item><link>/more</link><title>&amp;#" + b"9" * 5000 + b";</title></item></rss>"
 
 
@@ -60,11 +62,12 @@ async def serving(*documents: tuple[str, bytes]) -> AsyncIterator[Documents]:
 
 
 async def test_no_document_takes_a_worker_down_and_why_tells_what_could_not_be_read(folder: Path) -> None:
-    async with serving((HTML, ATTRIBUTES), (RSS, REFERENCE), (PDF, slow_pdf())) as served:
+    hostile = ((HTML, ATTRIBUTES), (RSS, REFERENCE), (PDF, slow_pdf()), (HTML, HIDDEN_ENDS), (HTML, NESTING))
+    async with serving(*hostile) as served:
         settings = ("--set", "process.time_s_max=1", *quick_settings())
         ran = await gossamer("crawl", *served.urls, "--dir", folder / "crawl", "--allow-private", *settings)
         assert ran.code == 0 and "takes its place" not in ran.err, ran.err
-        assert {"127.2.0.1/more", "127.2.0.2/more"} <= set(served.asked)
+        assert {f"127.2.0.{number}/more" for number in (1, 2, 4, 5)} <= set(served.asked)
         (told,) = (await gossamer("why", folder / "crawl", served.urls[2], "--json")).lines()
     assert (told["state"], told["reason"]) == ("done", "unreadable")
     assert told["detail"] == "it took longer than 1 s to read" and told["archive"]

@@ -58,15 +58,15 @@ class Growing(NamedTuple):
     pieces: list[str]
 
 
-def _pieces(text: str) -> list[str]:
+def pieces_of(text: str) -> list[str]:
     return [piece.replace("_", " ").replace("~", "\n") for piece in text.split()]
 
 
-_MARKUP = _pieces(
+_MARKUP = pieces_of(
     "< > </ /> = \" ' & ; _ ~ # x x# a=# a='# a=\"# , ( ) <!-- --> <! <? ]]> <![CDATA[ &amp; &# &#x & &nGt; 9 . / : "
     "? é \x00 http://a.test/# /#"
 )
-_ELEMENTS = _pieces(
+_ELEMENTS = pieces_of(
     "a b p i div span table tr td th tbody caption ul li ol dl dt dd select option optgroup form button input font "
     "nobr svg math mi mtext foreignObject template script style textarea title iframe noscript frameset frame html "
     "body head base meta link h1 h2 article main nav footer header img picture source video ruby rt plaintext col "
@@ -77,33 +77,38 @@ _HTML = [
     *(f"<{name}>" for name in _ELEMENTS),
     *(f"</{name}>" for name in _ELEMENTS),
     *(f"<{name}_x#='y'>".replace("_", " ") for name in _ELEMENTS[:12]),
-    *_pieces(
+    *pieces_of(
         "<a_href=#> <a_href=x#>y</a> <p_class='nav_#'> <img_alt='# <img_srcset='# srcset='x_1x, <li><a_href=#>x</a> "
         "<meta_charset= <meta_name=robots_content=' <base_href=# <svg><desc> <math><annotation-xml> <link_rel='# "
         "<b><p> <a><div> <table><a> <font_size=#> <td_id=# style='display: role='# lang=#"
     ),
+    # What looks like tags and is none, and the other way round.
+    *pieces_of(
+        "a#='>' _b#='</div>' c#=\"<\" ='>' '> \"> <div_x='</div>'> <b_x#=\"</b>\"> <li_</> </p_x='> <dt><li> <br/> "
+        "<g/> </script_x='> <script/> <title/> <!--> --!> <div><table></div></table>"
+    ),
 ]
 _XML = [
     *_MARKUP,
-    *_pieces(
+    *pieces_of(
         "<url> </url> <loc> </loc> <x:loc> <lastmod> <urlset> <sitemapindex> <item> </item> <entry> </entry> <title> "
         "</title> <link> </link> <link_href='# <guid> <description> <content> <image> </image> <rss> <feed> "
         "<rdf:RDF> <title>&#9 <a:b:c <link_x#='y'_ &#xx; <title><title> xmlns:x#='y'"
     ),
 ]
-_ROBOTS = _pieces(
+_ROBOTS = pieces_of(
     "user-agent:_ *~ ~ gossamer~ x#~ disallow:_ allow:_ / * *a a* $ % %2 %2F # \ufeff crawl-delay:_ 9 sitemap:_ "
     "http://a.test/# _ \r ? = /* /a*b"
 )
-_URLS = _pieces(
+_URLS = pieces_of(
     "http:// a . / // /../ /./ % %2 %2e %2F # ? & = x#=y ; @ : [ ] é xn-- x# x#. utm_source=# sid=# + , - _ 1 2024/ "
     "2024-01- page/ .html ~ \\ 0 0x 1."
 )
-_HEADERS = _pieces(
+_HEADERS = pieces_of(
     "retry-after:_ refresh:_ content-type:_ x-robots-tag:_ etag:_ last-modified:_ link:_ location:_ \r~ ~ , ; : _ 0 "
     "9 url= ' \" noindex none gossamer: charset= Mon, 16_Nov_2026_ 10:00:00 GMT +0000 ( ) = text/html é x#"
 )
-_SRCSET = _pieces("x# , _ 1x 2w 3h ( ) ~ 1. e - + .")
+_SRCSET = pieces_of("x# , _ 1x 2w 3h ( ) ~ 1. e - + .")
 
 
 def read_html(body: bytes) -> None:

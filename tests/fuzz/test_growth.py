@@ -18,6 +18,19 @@ all_targets = cache(targets)
     [
         Grown("<p ", " a#", ">"),  # each attribute is compared with all before it
         Grown("<p ", "a#='<'", ">"),
+        Grown("<p ", "a#='>'", ">"),
+        Grown("<p ", " a# b# c# d# e# f# g#" * 20 + " h#='>'", ">"),
+        Grown("", "<div x='</div>'>", ""),  # ends of nothing
+        Grown("", "<dt </>", ""),
+        Grown("", "<dt><li>", ""),  # each closed by the next of its kind, and not in the other
+        Grown("", "<div><table></div></table>", ""),  # the end of a cell's world
+        Grown("", "<form><div></form>", ""),
+        Grown("", "<select><div><option></div></select>", ""),
+        Grown("", "<svg><div></svg>", ""),  # the end of a drawing that has ended
+        Grown("<svg><script>", "<dt><li>", ""),  # in a drawing, what is in a script is markup
+        Grown("<svg><![CDATA[><p a=']]>", "<dt><li>", "'>"),
+        Grown("", "<script><!--<script></script><p a='--></script><dt><li>'>", ""),
+        Grown("", "<template><div>", ""),
         Grown("<!--<x y='--><p ", "/a#", ">"),
         Grown("<title>'</title><p ", " a#=b'c", ">"),
         Grown("<table>", "<rt>", ""),  # nested, outside of a <ruby>

@@ -88,6 +88,9 @@ def hostile() -> dict[str, Hostile]:
         "many-streams": packed(gzip.compress(b"x") * 200_000, "gzip"),
         # Documents.
         "attributes": document("text/html", b"<a %b href=/>x</a>" % b" ".join(b"a%d" % n for n in range(100_000))),
+        "attributes-with-ends": document("text/html", hidden(b"<p %b>", b" a%d='>'")),
+        "quoted-ends": document("text/html", hidden(b"%b", b"<div x%d='</div>'>")),
+        "ends-of-nothing": document("text/html", hidden(b"%b", b"<dt><li></a%d></a>")),
         "srcset": document("text/html", b'<img alt="%b" srcset="%b">' % (b"a," * 200_000, b"a " * 200_000)),
         "links": document("text/html", b"".join(b"<a href=/?%d>" % n for n in range(600_000))),
         "reference": document(
@@ -95,6 +98,11 @@ def hostile() -> dict[str, Hostile]:
         ),
         "pdf": document("application/pdf", large_pdf()),
     }
+
+
+def hidden(page: bytes, unit: bytes) -> bytes:
+    """As large as what is read in the worker itself may be."""
+    return page % b"".join([unit % number for number in range((MIB - 1000) // (len(unit) + 4))])
 
 
 def document(media_type: str, body: bytes) -> Hostile:
