@@ -11,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import time
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import brotli
@@ -149,6 +152,7 @@ class Crawled:
     code: int | None = None
     summary: str = ""
     said: str = ""
+    slowness: float = 1.0  # how much more CPU time the same work took than at its best, while others used the caches
 
     def pauses_s(self, host: str) -> list[float]:
         worked_s = [each.worked_s for each in self.asked if each.host == host]
@@ -194,6 +198,21 @@ class Crowd:
             await asyncio.sleep(0.05)
 
 
+async def measure_slowness(crawled: Crawled) -> None:
+    """A fixed piece of work, again and again in a thread."""
+    took_s: list[float] = []
+    while True:
+        took_s.append(await asyncio.to_thread(fixed_work_s))
+        crawled.slowness = median(took_s) / min(took_s)
+        await asyncio.sleep(0.1)
+
+
+def fixed_work_s() -> float:
+    started = time.thread_time()
+    Counter(str(number) for number in range(5000))
+    return time.thread_time() - started
+
+
 def descendants(pid: int) -> list[int]:
     found = [pid]
     for each in found:
@@ -236,9 +255,11 @@ async def crawl_crowd(folder: Path) -> Crawled:
         flags = ["--dir", folder, "--allow-private", "--workers", "1", *settings]
         process = await start("crawl", *(f"http://{host}.test:{stage.port}/" for host in hosts), *flags)
         watching = asyncio.create_task(crowd.watch_memory(process))
+        measuring = asyncio.create_task(measure_slowness(crowd.crawled))
         talk = asyncio.create_task(process.communicate())
         await asyncio.wait({talk}, timeout=CRAWL_S_MAX)
         watching.cancel()
+        measuring.cancel()
         if not talk.done():
             process.kill()
         out, err = await talk

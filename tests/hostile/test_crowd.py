@@ -36,9 +36,10 @@ def test_every_friendly_host_gets_its_pages(crawled: Crawled) -> None:
 
 
 def test_no_friendly_host_waits_for_a_hostile_one(crawled: Crawled) -> None:
-    """The worker's event loop has worked no longer between two of its requests than its delay and half a second."""
+    """The worker's event loop has worked no longer between two of its requests than its delay and half a second, by
+    the pace that the machine has at its best."""
     longest_s = {f"friendly{number}": max(crawled.pauses_s(f"friendly{number}")) for number in range(FRIENDLY_HOSTS)}
-    assert max(longest_s.values()) <= DELAY_S + LATE_S_MAX, longest_s
+    assert max(longest_s.values()) <= (DELAY_S + LATE_S_MAX) * crawled.slowness, (longest_s, crawled.slowness)
 
 
 def test_memory_stays_below_a_bound(crawled: Crawled) -> None:
