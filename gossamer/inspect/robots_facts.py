@@ -70,7 +70,7 @@ def facts_of(url: Url, copy: RobotsCopy | None, tree: Tree, trouble: str) -> Fac
         return facts | {"allowed": None, "reason": None, "detail": trouble}
     facts |= {"status": copy.status, "fetched_at": moment(copy.fetched_at), "bytes": len(copy.body)}
     if is_unreachable(copy.status):
-        return facts | {"allowed": False, "reason": Reason.ROBOTS_UNREACHABLE}
+        return facts | {"allowed": False, "reason": Reason.ROBOTS_UNREACHABLE, "detail": copy.fault}
     found = rules_of(copy).explain(url, agent)
     is_too_slow = found.crawl_delay_s is not None and found.crawl_delay_s > tree.robots.crawl_delay_s_max
     reason = Reason.ROBOTS if not found.is_allowed else Reason.CRAWL_DELAY_TOO_LONG if is_too_slow else None
@@ -91,6 +91,8 @@ def text_of(facts: Facts) -> str:
         return f"{facts['url']}\n  not known: {facts['detail']}\n  {facts['robots_txt']}"
     because = f": {EXPLAINED[Reason(facts['reason'])]} [{facts['reason']}]" if facts["reason"] else ""
     lines.append(f"  {'allowed' if facts['allowed'] else 'refused'}{because}")
+    if facts.get("detail"):
+        lines.append(f"  {facts['detail']}")
     if facts["status"] is not None and not 200 <= facts["status"] < 300:
         if facts["allowed"]:
             lines.append("  there is no robots.txt, so everything is allowed")

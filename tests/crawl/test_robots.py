@@ -60,6 +60,15 @@ async def test_a_server_without_robots_txt_allows_everything() -> None:
     assert "there is no robots.txt, so everything is allowed" in told.out
 
 
+async def test_the_cause_is_told_where_robots_txt_could_not_be_fetched() -> None:
+    async with raw_server() as server:
+        url = server.url("/x")
+    (facts,) = (await gossamer("robots", url, "--allow-private", "--json")).lines()
+    told = await gossamer("robots", url, "--allow-private")
+    assert (facts["allowed"], facts["reason"]) == (False, "robots_unreachable")
+    assert facts["detail"].startswith("robots.txt: connect") and facts["detail"] in told.out
+
+
 async def test_a_private_server_is_not_asked() -> None:
     async with raw_server() as server:
         told = await gossamer("robots", server.url("/x"))
