@@ -153,6 +153,14 @@ def language_candidates() -> Iterator[tuple[str, Callable[[str], str]]]:
         yield "fastText, small model", lambda said: model.predict(said.replace("\n", " "))[0][0][9:]  # __label__en
     if cld := library("pycld2"):
         yield "pycld2", lambda said: cld.detect(said.encode(), isPlainText=True)[2][0][1]
+    if cld3 := library("gcld3"):  # of the package cld3-py
+        network = cld3.NNetLanguageIdentifier(0, 1000)
+        yield "cld3-py", lambda said: network.FindLanguage(said).language
+    if eld := library("eld"):
+        trained = eld.LanguageDetector()
+        yield "eld", lambda said: trained.detect(said).language or ""
+    if rust := library("langdetect_rs"):
+        yield "langdetect-rs", rust.detect
     if resili := library("resiliparse.parse.lang"):
         yield "resiliparse", lambda said: resili.detect_fast(said, cutoff=1200)[0]
     if lingua := library("lingua"):

@@ -13,7 +13,6 @@ import sys
 from collections import defaultdict
 
 import gossamer
-from gossamer.records import Link
 from gossamer.url.site import host_of, site_of
 
 HERE = ("http://localhost", "http://127.")  # to try it with a server on this machine
@@ -24,7 +23,7 @@ async def main(url: str) -> int:
     broken: dict[str, str] = {}
     linked_from: defaultdict[str, set[str]] = defaultdict(set)
 
-    def is_ours(link: Link) -> bool:
+    def is_ours(link: gossamer.Link) -> bool:
         return site_of(host_of(link.source or url)) == home
 
     async for one in gossamer.crawl(

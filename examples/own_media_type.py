@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 
 import gossamer
+from gossamer import Link, Page
 from gossamer.process.processor import Processor
-from gossamer.records import Exchange, Fetched, Link, Page
+from gossamer.records import Exchange, Fetched
 
 RECIPE = b"Pancakes\nMix eggs, flour and milk.\nFry.\nsee /waffles\nsee https://example.org/syrup?b=2&a=1\n"
 

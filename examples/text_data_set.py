@@ -8,7 +8,6 @@ index are not in this one.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 
@@ -17,9 +16,9 @@ import gossamer
 HERE = ("http://localhost", "http://127.")  # to try it with a server on this machine
 
 
-async def main(urls: list[str]) -> None:
+def main(urls: list[str]) -> None:
     allow_private = all(url.startswith(HERE) for url in urls)
-    async for crawled in gossamer.crawl(urls, allow_private=allow_private):
+    for crawled in gossamer.crawl_sync(urls, allow_private=allow_private):
         page = crawled.page
         text = page.main_text or page.text
         if text and crawled.verdict and crawled.verdict.is_original and not page.noindex:
@@ -30,4 +29,4 @@ async def main(urls: list[str]) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    asyncio.run(main(sys.argv[1:]))
+    main(sys.argv[1:])

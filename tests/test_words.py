@@ -57,7 +57,6 @@ ALLOWED = (
     ("*", r"</?aside>|`aside`|\"aside\": NAVIGATION"),  # an element of HTML
     ("gossamer/maintenance/ranking.py", r'name="standing"'),  # a field of `gossamer rank --json`
     ("tests/maintenance/test_rank.py", r'"standing"'),
-    ("gossamer/process/markup/language.py", r"nog door naar"),  # Dutch
     ("gossamer/api/dashboard/charts.js", r"Series"),  # of points over time
 )
 # A name's parts are words, too: `_` ends one.

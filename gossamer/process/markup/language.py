@@ -1,25 +1,41 @@
-"""The language of a text, as an ISO 639-1 code: by its script where that says it, else by its most common words.
+"""The language of a text, as an ISO 639-1 code: by its script where that says it, else by its letters and words.
 
 What a page declares (`lang="en-GB"`) is right more often than not, and wrong wherever somebody took over a template.
 So a sample of the text is looked at first. If it clearly is in another language than the one declared, the text is
 believed; if the declared one fits about as well (Danish and Norwegian do), the declaration is. Where neither says
 anything the answer is empty: a wrong language is worse than none.
 
-Common words tell languages of one script apart after a few lines, and a sample of 600 characters costs 20 µs.
-Languages that are not in the tables are known only by their declaration.
+For the 38 languages in Latin and Cyrillic letters there is a model of our own, `language.model`: for each of the
+commonest words and runs of three letters, how much it speaks for each of the languages (naive Bayes; made by
+benchmarks/language_model.py, measured in docs/decisions/0035). What a run says of all languages is one long number
+with 16 bits for each of them. So the scores of a text are one sum of numbers, which Python adds up in C: a sample of
+150 characters costs some 40 µs, and only where that does not tell are 600 looked at.
+
+Other languages are known only by their declaration.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import struct
+import zlib
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from itertools import repeat
+from pathlib import Path
+from typing import NamedTuple
 
-SAMPLE_CHARS = 600
-WORDS_MIN = 3  # so many common words are needed to tell anything ...
-SHARE_MIN = 0.06  # ... and so many of all words; in most texts it is a quarter to a half
+MODEL = Path(__file__).with_name("language.model")
+SAMPLES_CHARS = (150, 600)  # the longer one where the shorter does not tell
+SAMPLE_CHARS = max(SAMPLES_CHARS)
+SCORE_MIN = 8.0  # of a run, on the mean of all in the sample, of 31; in the right language it is 10 to 20
+WORDS_MIN = 3  # fewer may be a name
+SECOND_MAX = 0.93  # with a larger share of the best score the second best may be meant, and more of the text counts
+NEAR = 0.9  # a declared language that has this share of the best score is as good
 FOREIGN_SHARE_MIN = 0.2  # of all characters, in a script that is not Latin; half of them may be spaces and names
-NEAR = 0.7  # a declared language that has this share of the best one's words is as good
 
 
 def _names(text: str) -> frozenset[str]:
@@ -111,86 +127,11 @@ _STARTS = [start for start, _, _ in _SCRIPTS]
 _LETTERS_LOOKED_AT = 100
 _BEYOND_LATIN = re.compile("[\u0370-\u1fff\u3041-\ud7a3]")
 
-_COMMON = {
-    "en": "the of and to in is that for it as was with be by on not he this are or his from at which but have an "
-    "had they you were their one all we can her has there been if more when will would who so no",
-    "de": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus "
-    "er hat dass sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber "
-    "vor zur bis",
-    "fr": "de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se ce il sont avec ou "
-    "son aux cette mais ont ses comme nous être vous elle sa été deux même leur fait",
-    "es": "de la que el en y a los del se las por un para con no una su al lo como más pero sus le ya o este sí "
-    "porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante es son "
-    "fue",
-    "it": "di e il la che in un a per è una del non sono con si da come le dei nel alla gli della i lo anche ma al "
-    "più ha dal delle questo ed o essere stato loro ai suo se nella dell sul tra",
-    "pt": "de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à "
-    "seu sua ou ser quando muito há nos já está eu também só pelo pela até isso ela entre era são",
-    "nl": "de van het een en in is dat op te zijn met voor niet aan er om ook als dan maar bij uit nog door naar "
-    "heeft ze hij wordt over tot of worden kan die deze zo hebben geen al meer wel",
-    "sv": "och i att det som en på är av för med den till inte om ett han men var jag sig från vi så kan när år "
-    "under ska också efter eller nu sin där vid mot har de hade",
-    "da": "og i at det en den til er som på de med af for ikke der var han et har om vi mig men sig fra jeg også "
-    "efter kan skal blev ved eller nu over havde hun sin være blive når meget",
-    "no": "og i det på som er en til å han av for at med var de ikke den har jeg om et men så seg hun hadde fra vi "
-    "du kan da ble ut skal vil ham etter over ved også bare eller være noe bli mot",
-    "fi": "ja on ei se että hän oli en mutta ovat kuin myös joka sen kun niin tai jos mitä minä ole sitä hänen nyt "
-    "vain jo mukaan voi olla kanssa jotka vuonna",
-    "pl": "w i na z się nie do to że jest o od za po jak przez dla ze co ale czy tak są był tym jego by który oraz "
-    "być może już tylko również lub które także przed była roku",
-    "cs": "a se v na je že s z do o i to jako za by k ve pro jsou však po od která který jeho byl nebo ale tak jen "
-    "být podle bylo také jsem při již až může",
-    "sk": "a v sa na je že s z do o i to ako za by k vo pre sú však po od ktorá ktorý jeho bol alebo ale tak len "
-    "byť podľa bolo aj pri už až môže ktoré boli",
-    "hu": "a az és hogy nem is egy ez meg azt csak volt de már még mint ha el vagy kell ki van lehet aki ami fel "
-    "olyan majd minden után szerint között lesz",
-    "ro": "și de în a la cu pe care nu un o este din că mai pentru se să sau fi au prin ale ca lui dar fost sunt "
-    "după al ce acest iar unui ei cel şi",
-    "tr": "ve bir bu da de için ile çok o olarak daha gibi kadar olan ne ama en var sonra her ya ancak ise göre "
-    "değil diye olduğu mi tarafından büyük veya",
-    "id": "yang dan di dari untuk dengan pada ini itu dalam tidak adalah akan oleh ke atau juga telah dapat sebagai "
-    "bisa ada karena lebih saat mereka secara tersebut para",
-    "vi": "và của là có trong các được cho một những không với người này đã để khi về từ đến tại năm như ra cũng "
-    "nhiều",
-    "ca": "de la i el que a en els l les per amb un una és del dels al no va com més es o ha però aquest seva són "
-    "també ser seu pels entre fou",
-    "hr": "i u je na se za da su od s a o kao koji ne iz do bi što po sa to ili ali biti koja bio samo već prema te "
-    "kada koje nije",
-    "sl": "in v je na se za da so z od po ki s pri ne kot pa tudi ali do bi bil ter o kar še le bo bilo sta",
-    "lt": "ir kad į yra iš su tai buvo kaip bet apie ar o per jo nuo dėl prie tik jau po kuris taip gali būti savo",
-    "lv": "un ir ar no ka uz par kas tika bija kā vai arī ja to pie tas bet lai gada tā var pēc tikai",
-    "et": "ja on ei see et ta oli mis aga ka ning või kui oma kes siis nii välja selle aasta kuid oleks pärast veel",
-    "eu": "eta da ez bat du dira zen zuen ere izan dute edo baina hau egin bere urte artean",
-    "gl": "de a o que e do da en un para é con non unha os no se na por máis as dos como pero foi ao das ten seu "
-    "súa ou",
-    "is": "og að í er á sem það var til við af en með um ekki hann fyrir eru ég þá frá hún því",
-    "af": "die van en in is het nie dat te vir op met sy was om word aan hy ook wat as n deur maar",
-    "sq": "të e në dhe një për me nga që është si më nuk ka u i se së tij kjo por",
-}
-_COMMON_CYRILLIC = {
-    "ru": "и в не на что с по как это к из у за от он так но для же его было все бы только был мы или до если уже "
-    "этого при когда чтобы может также они быть еще ее",
-    "uk": "і в на що з не до за як та від це для по у й але його є був про він бути або було який також може ми "
-    "якщо вони того при із",
-    "bg": "и на да в се за от е не са с по ще като си че това които който до или но при има след бе със",
-    "sr": "и у је на се за да су од са као који не из до би што по то или али бити која био само већ према",
-    "be": "і ў на з не што да як за па гэта для ад яго але быў або пра яны калі таксама якія",
-    "mk": "и на во се да за од е со не што како ќе но по или до при кои бил има тоа",
-}
 # Letters that others added to the Arabic alphabet.
-_ARABIC = (("ur", re.compile("[\u0679\u0688\u0691\u06ba\u06d2]")), ("fa", re.compile("[\u067e\u0686\u0698\u06af]")))
-
-
-def _by_word(words: dict[str, str]) -> dict[str, tuple[str, ...]]:
-    table: dict[str, list[str]] = {}
-    for language, text in words.items():
-        for word in set(text.split()):
-            table.setdefault(word, []).append(language)
-    return {word: tuple(languages) for word, languages in table.items()}
-
-
-_LATIN_WORDS, _CYRILLIC_WORDS = _by_word(_COMMON), _by_word(_COMMON_CYRILLIC)
-_KNOWN = frozenset((*_COMMON, *_COMMON_CYRILLIC, *(name for _, _, name in _SCRIPTS)))
+_ARABIC = (
+    ("ur", re.compile("[\u0679\u0688\u0691\u06ba\u06d2]")),
+    ("fa", re.compile("[\u067e\u0686\u0698\u06a9\u06af\u06cc]")),
+)
 # Others that are written in a script, if a page says it is one of them.
 _SAME_SCRIPT = {
     "ar": _names("fa ur ps ku ug sd"),
@@ -200,6 +141,50 @@ _SAME_SCRIPT = {
     "he": _names("yi"),
     "am": _names("ti"),
 }
+_WRITTEN_NORWEGIAN = _names("nb nn")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class _Table(NamedTuple):
+    """For the languages of a script: what each word and each run of three letters says of them, in 16 bits each."""
+
+    languages: list[str]
+    scores: dict[str, int]
+
+
+@cache
+def _tables() -> tuple[_Table, ...]:
+    """Of Latin and of Cyrillic letters; 40 ms, when they are first needed."""
+    head, _, rest = zlib.decompress(MODEL.read_bytes()).partition(b"\0")
+    tables = []
+    for languages, runs in json.loads(head):
+        scores, wide = {}, bytearray(2 * len(languages))
+        for place, run in enumerate(runs):
+            wide[::2] = rest[place : len(runs) * len(languages) : len(runs)]
+            scores[run] = int.from_bytes(wide, "little")
+        rest = rest[len(runs) * len(languages) :]
+        tables.append(_Table(languages, scores))
+    return tuple(tables)
+
+
+@cache
+def _known() -> frozenset[str]:
+    scripts = (script for _, _, script in _SCRIPTS)
+    return frozenset((*(language for table in _tables() for language in table.languages), *scripts))
+
+
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def grams_of(words: Sequence[str]) -> list[str]:
+    """Runs of three letters; the end of a word is one, too."""
+    text = f" {' '.join(words)} "
+    return [text[place : place + 3] for place in range(len(text) - 2)]
+
+
+def letters_of(words: Sequence[str]) -> set[str]:
+    return set("".join(words))
 
 
 def language_of(text: str, declared: str = "") -> str:
@@ -210,16 +195,36 @@ def language_of(text: str, declared: str = "") -> str:
     script = _script(sample)
     if script in CODES:
         return said if said in _SAME_SCRIPT.get(script, ()) else script
-    table = _CYRILLIC_WORDS if script == "cyrillic" else _LATIN_WORDS
-    words = sample.lower().split()
-    found = Counter([language for word in words if word in table for language in table[word]])
-    if not found:
+    table = _tables()[script == "cyrillic"]
+    fits: dict[str, float] = {}
+    for chars in SAMPLES_CHARS:
+        fits = _fits(sample[:chars], table)
+        if len(sample) <= chars or _second(fits) < SECOND_MAX:
+            break
+    if not fits:
         return said
-    (best, most), *_ = found.most_common(1)
-    is_sure = most >= WORDS_MIN and most >= SHARE_MIN * len(words)
-    if said and (not is_sure or found[said] >= NEAR * most or said not in _KNOWN):
+    meant = "no" if said in _WRITTEN_NORWEGIAN else said
+    if said and (meant not in _known() or fits.get(meant, 0.0) >= NEAR):
         return said
-    return best if is_sure else ""
+    return max(fits, key=fits.__getitem__)
+
+
+def _fits(sample: str, table: _Table) -> dict[str, float]:
+    """How well each language fits, as a share of the best; empty: none does."""
+    words = words_of(sample)
+    grams = grams_of(words)
+    runs = [*grams, *words, *letters_of(words)]
+    total = sum(map(table.scores.get, runs, repeat(0)))
+    count = len(table.languages)
+    scores = struct.unpack(f"<{count}H", total.to_bytes(2 * count, "little"))
+    best = max(scores)
+    if best < SCORE_MIN * len(runs) or len(words) < WORDS_MIN:
+        return {}
+    return {language: score / best for language, score in zip(table.languages, scores, strict=True)}
+
+
+def _second(fits: dict[str, float]) -> float:
+    return sorted(fits.values())[-2] if fits else 1.0
 
 
 def code(declared: str) -> str:
