@@ -22,6 +22,7 @@ WORDS = {
     "text",
     "resemblance",
     "interfaces",
+    "retired_settings",
     "settings",
     "config",
     "clock",
