@@ -327,7 +327,8 @@ def test_every_view_fits_every_screen_and_axe_finds_nothing(tab: Tab, tmp_path: 
             assert found.violations_count == 0, f"{name} {scheme}: {found.generate_report()}"
         for size in (PHONE, WIDE):
             tab.page.set_viewport_size(size)
-            tab.page.screenshot(path=tmp_path / f"{name}-{size['width']}.png")
+            if name in DARK:
+                tab.page.screenshot(path=tmp_path / f"{name}-{size['width']}.png")
             assert tab.page.evaluate("document.documentElement.scrollWidth") == size["width"], f"{name} {size}"
     assert tab.complaints == []
 
