@@ -180,11 +180,11 @@ def languages(folders: Sequence[Path], a_language: int) -> Iterator[Row]:
     known = translated(folders, a_language)
     truths = [as_code(one.language) for one, _ in known]
     counts = Counter(truths)
-    starts = [len(said) // 3 if len(said) > 4 * language.SAMPLE_CHARS else 0 for _, said in known]
-    english = [line[: language.SAMPLE_CHARS] for line in articles(folders)]
+    starts = [len(said) // 3 if len(said) > 2400 else 0 for _, said in known]
+    english = [line[:600] for line in articles(folders)]
     for name, detect in language_candidates():
         row: Row = {"who": name, "pages": len(known), "languages": len(counts)}
-        for chars in (100, 200, language.SAMPLE_CHARS):
+        for chars in (100, 200, 600):
             samples = [said[start : start + chars] for (_, said), start in zip(known, starts, strict=True)]
             found, us = timed(lambda said, detect=detect: as_code(detect(said)), samples)
             missed = [(truth, one) for truth, one in zip(truths, found, strict=True) if one != truth]
