@@ -24,7 +24,8 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._wait_for_request()
         if len(self.connections) >= CONNECTIONS_MAX:
-            waiting = [each for each in self.connections if isinstance(each, Connection) and each._is_waiting]
+            others = (each for each in self.connections if isinstance(each, Connection) and each is not self)
+            waiting = [each for each in others if each._is_waiting]
             if waiting:
                 min(waiting, key=lambda each: each._since).transport.abort()
 

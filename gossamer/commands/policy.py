@@ -34,7 +34,7 @@ from gossamer.maintenance import operator_changes
 from gossamer.settings import FrontierSettings
 from gossamer.text import meant
 from gossamer.url.site import host_of
-from gossamer.url.typed import NotASeed, priority_in, url_in
+from gossamer.url.typed import PRIORITIES, NotASeed, priority_in, url_in
 
 EXAMPLES = """
 gossamer policy crawl-example.com www.example.com --delay 5s --max-pages 1000
@@ -146,7 +146,12 @@ def read_authorities(file: str, settings: FrontierSettings) -> Iterator[tuple[st
 
 
 def is_heading(row: list[str]) -> bool:
-    return not any(cell.strip()[:1].isdecimal() for cell in row) and not set(map(str.strip, row)) & {"high", "low"}
+    """`domain,authority`, `rank,host` and the like: words, and no name with a dot."""
+    return (
+        len(row) == 2
+        and all(cell.strip().isalpha() for cell in row)
+        and not PRIORITIES.keys() & {cell.strip() for cell in row}
+    )
 
 
 def authority_in(row: list[str], settings: FrontierSettings) -> tuple[str, float]:

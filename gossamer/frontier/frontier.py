@@ -94,18 +94,27 @@ class Frontier:
             planner,
             revisit_share,
         )
-        change, culprit = parts.change(), parts.recorder.found()
-        recover(store, parts.reader, parts.meta, change, culprit, limits.kills_max, politeness.delay_s)
-        change.write(sync=True)
+        frontier = cls(parts)
+        frontier._give_back(parts.recorder.found())
         parts.recorder.leave()
-        return cls(parts)
+        return frontier
+
+    def _give_back(self, culprit: Url | None = None) -> None:
+        """Whatever was in flight stands in its queue again, and its host is left alone for its delay."""
+        parts, change = self._parts, self._parts.change()
+        kills_max, delay_s = parts.limits.kills_max, parts.politeness.delay_s
+        recover(parts.store, parts.reader, parts.meta, change, culprit, kills_max, delay_s)
+        change.write(sync=True)
 
     def __repr__(self) -> str:
         totals = self.totals
         return f"Frontier(queued={totals.queued}, waiting={totals.waiting}, active={self.active_hosts})"
 
     def close(self) -> None:
-        """A clean end: what costs time to make again is saved. The store is not ours to close."""
+        """A clean end: what is still leased is given back, and what costs time to make again is saved. The store is
+        not ours to close."""
+        if len(self._parts.leases):
+            self._give_back()
         self._parts.seen.save(self.totals.known)
         self._parts.recorder.close()
 

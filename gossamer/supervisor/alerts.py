@@ -106,7 +106,7 @@ class Alerts:
         if self._settings.webhook and self._moments:
             for event in self._open:
                 self._send(event, f"over: {self._open[event]}", is_over=True)
-            self._send("complete" if why == "complete" else "stopped", text)
+            self._send("complete" if why in ("complete", "later", "resting") else "stopped", text)
             await asyncio.wait(self._sending, timeout=SEND_S)
 
     def _moment(self, now: float) -> Moment:

@@ -20,6 +20,8 @@ def why_nothing(now: Now) -> str:
         if now.under_way:
             held_up = f"; {slow.host} has taken {span(slow.took_s)} so far" if slow else ""
             return f"stopping: {counted(now.under_way, 'request')} under way will be finished{held_up}"
+        if now.in_flight and now.paused:
+            return f"stopping, and paused: {now.paused}"
         return f"stopping: {counted(now.in_flight, 'page')} will be stored" if now.in_flight else "stopping"
     if now.paused:
         return f"paused: {now.paused}" + ("" if now.paused == AS_ASKED else "; it resumes by itself")

@@ -289,7 +289,8 @@ class WorkerPool:
             return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         said = member.said.decode(errors="replace").strip()
-        self._deaths = self._deaths + 1 if self.pages == self._pages_at_death else 1
+        if code != -signal.SIGVTALRM:  # a page that took too long: it is read in the sandbox next
+            self._deaths = self._deaths + 1 if self.pages == self._pages_at_death else 1
         self._pages_at_death = self.pages
         self._say(f"{member} {how}; another takes its place" + (f". It said:\n{said}" if said else ""))
         if self._deaths >= DEATHS_MAX:

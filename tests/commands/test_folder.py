@@ -57,7 +57,7 @@ async def test_a_folder_with_settings_that_there_were_once_goes_on_or_says_why_n
     )
     async with serve(Web(WebOptions.plain(hosts=1, pages_per_host=3))) as server:
         ran = await gossamer("crawl", server.url(0), "--dir", crawl, *quick_settings())
-    assert ran.code == 0 and ran.err.count("is no longer a setting") == 1
+    assert ran.code == 1 and ran.err.count("is no longer a setting") == 1
     assert 'frontier.seen = "fast"' in ran.err and "a filter alone loses URLs" in ran.err
     kept = (crawl / "gossamer.toml").read_text()
     assert "seen = " not in kept and "[context]" not in kept

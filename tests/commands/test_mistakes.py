@@ -55,7 +55,7 @@ MISTAKES = [
     (
         f"crawl {SITE} --set max_pages=5",
         "unknown key max_pages (flag --set max_pages): did you mean crawl.max_pages? The sections are: crawl, "
-        "politeness, fetch, frontier, robots, process, traps, schedule, dns, archive, serve, log",
+        "politeness, fetch, frontier, robots, process, traps, schedule, dns, archive, serve, log, alerts",
         USAGE,
     ),
     (
@@ -95,7 +95,7 @@ MISTAKES = [
     ),
     (
         "web --port 99999",
-        "web: --port: '99999' is not a whole number from 1 to 65535 (see `gossamer web --help`)",
+        "web: --port: '99999' is not a whole number from 0 to 65535 (see `gossamer web --help`)",
         USAGE,
     ),
     (

@@ -48,11 +48,19 @@ def test_a_list_of_places_gives_the_first_the_most_and_nobody_less_than_a_start(
 
 
 @pytest.mark.parametrize("line", ["example.org", "example.org,2", "example.org,urgent", "a b,0.5", "0,example.org"])
-def test_a_line_that_makes_no_sense_is_named_with_its_number(folder: Path, line: str) -> None:
+@pytest.mark.parametrize("before", ["", "example.com,0.5\n"])
+def test_a_line_that_makes_no_sense_is_named_with_its_number(folder: Path, before: str, line: str) -> None:
     ranks = folder / "ranks.csv"
-    ranks.write_text(f"example.com,0.5\n{line}\n")
-    with pytest.raises(UsageError, match=r"ranks\.csv, line 2: "):
+    ranks.write_text(f"{before}{line}\n")
+    with pytest.raises(UsageError, match=rf"ranks\.csv, line {2 if before else 1}: "):
         list(read_authorities(str(ranks), FrontierSettings()))
+
+
+@pytest.mark.parametrize("first", ["example.org,medium", "example.org,.6"])
+def test_a_first_line_without_a_digit_is_no_heading(folder: Path, first: str) -> None:
+    ranks = folder / "ranks.csv"
+    ranks.write_text(f"{first}\n")
+    assert dict(read_authorities(str(ranks), FrontierSettings())) == {"example.org": 0.6}
 
 
 def test_a_priority_may_be_a_word_wherever_seeds_are_typed() -> None:

@@ -103,7 +103,7 @@ async def test_a_port_in_use_is_named() -> None:
 
 async def test_what_a_server_says_is_no_command_to_the_terminal(folder: Path) -> None:
     ran = await gossamer("crawl", "http://127.0.0.1:9/", "--dir", folder / "c", "--allow-private", *quick_settings())
-    assert ran.code == 0
+    assert ran.code == 1
     ran = await gossamer("why", folder / "c", "http://127.0.0.1:9/\x1b]0;owned\x07")
     assert "\x1b" not in ran.out and "\x07" not in ran.out and "owned" in ran.out
 

@@ -98,7 +98,7 @@ async def test_ctrl_c_twice_stops_at_once_and_loses_nothing(folder: Path) -> Non
         assert crawl.returncode == 130
         assert b"stopped at once" in err and b"Traceback" not in err
         ran = await gossamer(*crawl_of(server, folder / "crawl", "--set", "fetch.timeout_s=0.2"))
-        assert ran.code == 0 and "Complete" in ran.out
+        assert ran.code == 0 and "Done for now: what is left waits for servers that do not answer" in ran.out
         assert (await status_of(folder / "crawl"))["pages"] == 4 * 3
 
 

@@ -99,7 +99,7 @@ async def test_a_damaged_configuration(folder: Path) -> None:
 
 async def test_a_private_address_and_a_bad_port_are_refused(folder: Path) -> None:
     ran = await gossamer("crawl", "http://127.0.0.1:4/", "http://127.0.0.1:25/", "--dir", folder / "crawl")
-    assert ran.code == 0
+    assert ran.code == 1
     assert "private_address" in ran.out and "bad_port" in ran.out
     why = await gossamer("why", folder / "crawl", "http://127.0.0.1:4/")
     assert "refused" in why.out and "--allow-private" in why.out
@@ -117,10 +117,10 @@ async def test_urls_of_a_scheme_that_is_no_longer_crawled_are_refused_and_come_b
         queued = json.loads((await gossamer("status", folder / "c", "--json")).out)["queued"]
     crawl.set_paused("")
     without = await gossamer("crawl", *flags, "--max-time", "none", "--set", "fetch.schemes=http")
-    assert without.code == 0 and "Traceback" not in without.err, without.err
+    assert without.code == 1 and "Traceback" not in without.err, without.err
     why = (await gossamer("why", folder / "c", url, "--json")).lines()[0]
     assert (why["state"], why["reason"]) == ("refused", "scheme")
     back = await gossamer("crawl", *flags, "--set", "fetch.schemes=http,https")
-    assert back.code == 0, back.err
+    assert back.code == 1, back.err
     why = (await gossamer("why", folder / "c", url, "--json")).lines()[0]
     assert why["reason"] != "scheme"

@@ -219,7 +219,7 @@ async def test_a_crawl_pauses_while_the_disk_has_too_little_room(folder: Path) -
         crawl = await start(*crawl_of(server, folder / "crawl", "--set", f"crawl.disk_free_bytes_min={wanted}"))
         assert crawl.stderr is not None
         said = await crawl.stderr.readuntil(b"needs")
-        assert b"gossamer: paused: " in said and b" free of " in said
+        assert b"paused: " in said and b" free of " in said
         assert server.log.entries == []
         (folder / "ballast").unlink()
         out, _ = await asyncio.wait_for(crawl.communicate(), 20)

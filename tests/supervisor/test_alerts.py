@@ -101,8 +101,8 @@ async def test_a_webhook_hears_of_errors_a_stall_a_low_disk_and_the_end(
     )
     assert "mystery" not in ran.err + ran.out + (folder / "crawl" / "gossamer.toml").read_text()
     begun = [str(message["event"]) for message in heard if not message["is_over"]]
-    assert sorted(begun) == ["complete", "disk_low", "errors_rising", "stalled"], ran.err
-    assert begun[-1] == "complete" and {message["path"] for message in heard} == {"/hook?mystery"}
+    assert sorted(begun) == ["disk_low", "errors_rising", "stalled", "stopped"], ran.err
+    assert begun[-1] == "stopped" and {message["path"] for message in heard} == {"/hook?mystery"}
     assert ("stalled", True) in [(message["event"], message["is_over"]) for message in heard]
     assert heard[-1]["crawl"] == str((folder / "crawl").resolve()) and heard[-1]["failed"] == 56
 

@@ -22,7 +22,9 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the same seed gives the same web")
     kinds = "world: sites with every habit; everything: with traps on all of them; plain: without habits"
     verb.add_argument("--kind", type=OneOf("world", "everything", "plain"), default="world", metavar="K", help=kinds)
-    verb.add_argument("--port", type=whole(1, 65_535), default=8081, metavar="N", help="default: 8081")
+    verb.add_argument(
+        "--port", type=whole(0, 65_535), default=8081, metavar="N", help="default: 8081; 0: any that is free"
+    )
     verb.add_argument("--log", type=Path, metavar="F", help="write the access log here, as JSON lines")
 
 

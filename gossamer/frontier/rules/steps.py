@@ -6,13 +6,15 @@ so its URL simply takes its place at the end of the host's queue, a bounded numb
 
 A URL is given up when the failure is its own. It rests instead, longer each time, where the server is away: no
 connection at all, no page ever from this host, several URLs in a row that failed at their first try (`is_away`), or
-nothing that went well since this URL failed first. That may also be because there was nothing else to ask for: where
-no other URL failed, it has as many rests as there are in `frontier.rests_s`, and is given up then.
+nothing that went well since this URL failed first, unless the server itself says that it cannot make the page. That
+may also be because there was nothing else to ask for: where no other URL failed, it has as many rests as there are in
+`frontier.rests_s`, and is given up then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 
 import msgspec
 from msgspec.structs import replace
@@ -50,6 +52,7 @@ CURED_BY_TIME = frozenset(
 )
 PASSING = CURED_BY_TIME | {Reason.OVERLOADED}
 NOBODY_THERE = frozenset({Reason.DNS, Reason.CONNECT, Reason.TLS})  # whatever the URL is
+ANSWERED_BADLY = frozenset({Reason.BROKEN_ANSWER, Reason.STALE_CONNECTION, Reason.TOO_SLOW})
 FAILED_URLS = 5  # at their first try, in a row: by then it is not their own fault
 # Of what is queued again at once: with a host's delay doubling from 1 s, the tenth comes a quarter of an hour later.
 TRIES_MAX = 10
@@ -96,7 +99,7 @@ def next_step(
             if reason in CURED_BY_TIME and attempt <= len(retries_s):
                 return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
             tries = attempt - len(retries_s)
-    is_patient = host.failed_urls > 1 or tries <= len(rests_s)
+    is_patient = (host.failed_urls > 1 or tries <= len(rests_s)) and not is_of_the_page(outcome)
     may_be_away = is_away(host) or (is_patient and not was_well_since(host, failing_since(known, attempt, outcome)))
     is_outage = reason in NOBODY_THERE or (reason in PASSING and may_be_away)
     if not rests_s or not is_outage:
@@ -108,6 +111,16 @@ def next_step(
 def is_away(host: Host) -> bool:
     """Whether failures speak against the host. One page that fails at every try says nothing about the others."""
     return host.pages == 0 or host.failed_urls >= FAILED_URLS
+
+
+def is_of_the_page(outcome: Outcome) -> bool:
+    """The server is there, and cannot make or send this page. 502 and its kin say that somebody is away, and so does
+    no answer at all."""
+    result = outcome.result
+    if isinstance(result, Failed) and result.reason in ANSWERED_BADLY:
+        return True
+    status = result.exchange.status if result.exchange is not None else None
+    return status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.NOT_IMPLEMENTED)
 
 
 def was_well_since(host: Host, moment: float | None) -> bool:

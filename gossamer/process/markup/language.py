@@ -156,11 +156,12 @@ def _tables() -> tuple[_Table, ...]:
     head, _, rest = zlib.decompress(MODEL.read_bytes()).partition(b"\0")
     tables = []
     for languages, runs in json.loads(head):
+        count, all_bytes = len(runs), len(runs) * len(languages)
         scores, wide = {}, bytearray(2 * len(languages))
         for place, run in enumerate(runs):
-            wide[::2] = rest[place : len(runs) * len(languages) : len(runs)]
+            wide[::2] = rest[place:all_bytes:count]
             scores[run] = int.from_bytes(wide, "little")
-        rest = rest[len(runs) * len(languages) :]
+        rest = rest[all_bytes:]
         tables.append(_Table(languages, scores))
     return tuple(tables)
 
