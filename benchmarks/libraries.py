@@ -211,24 +211,16 @@ _LANGUAGES_IN = {
     **dict.fromkeys(("gb18030", "big5hkscs"), "zh"),
     "cp949": "ko",
 }
-_EASTERN = ("big5hkscs", "cp932", "cp949", "euc-jp", "gb18030")
 _DECLARATIONS = re.compile(r"<\?xml[^>]*>|<meta[^>]*charset[^>]*>", re.IGNORECASE)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def encoding_candidates() -> Iterator[tuple[str, Callable[[bytes], str]]]:
-    yield "ours", encoding.detect
+    yield "ours (chardet, a sample and 19 encodings)", encoding.detect
     if normalizer := library("charset_normalizer"):
         yield "charset-normalizer", lambda body: (best := normalizer.from_bytes(body).best()) and best.encoding
     if chardet := library("chardet"):
         yield f"chardet {chardet.__version__}", lambda body: chardet.detect(body)["encoding"]
-        ours = {*encoding._LATIN, *encoding._OWN_SCRIPT, *_EASTERN}
-        yield (
-            "chardet, our encodings",
-            lambda body: chardet.detect(encoding._sample(body), include_encodings=ours, compat_names=False)[
-                "encoding"
-            ],
-        )
     if cchardet := library("cchardet"):
         yield "faust-cchardet", lambda body: cchardet.detect(body)["encoding"]
     if resili := library("resiliparse.parse.encoding"):

@@ -13,52 +13,10 @@ from __future__ import annotations
 
 import re
 
-from gossamer.process.encoding import JAPANESE_IN_ASCII, detect, is_japanese_in_ascii
+from gossamer.process.encoding import CODEC_OF_LABEL, JAPANESE_IN_ASCII, detect, is_japanese_in_ascii
 from gossamer.records import Page, Url
 
 PRESCAN_BYTES = 1024  # where the HTML standard stops looking for a declaration
-
-# Python codec <- the labels that occur in the wild. "cp1252" for iso-8859-1 and its friends is the standard's choice.
-_CODECS = {
-    "utf-8": "utf-8 utf8 unicode-1-1-utf-8 x-unicode20utf8",
-    "utf-16-le": "utf-16 utf-16le ucs-2 iso-10646-ucs-2 unicode csunicode",
-    "utf-16-be": "utf-16be unicodefffe",
-    "cp1252": "windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 latin1 latin-1 l1 ascii "
-    "us-ascii ansi_x3.4-1968 cp819 ibm819",
-    "cp1250": "windows-1250 cp1250 x-cp1250",
-    "cp1251": "windows-1251 cp1251 x-cp1251",
-    "cp1253": "windows-1253 cp1253 x-cp1253",
-    "cp1254": "windows-1254 cp1254 x-cp1254 iso-8859-9 iso8859-9 iso_8859-9 latin5 l5",
-    "cp1255": "windows-1255 cp1255 x-cp1255",
-    "cp1256": "windows-1256 cp1256 x-cp1256",
-    "cp1257": "windows-1257 cp1257 x-cp1257",
-    "cp1258": "windows-1258 cp1258 x-cp1258",
-    "cp874": "windows-874 dos-874 tis-620 iso-8859-11 iso8859-11",
-    "iso8859-2": "iso-8859-2 iso8859-2 iso_8859-2 latin2 l2",
-    "iso8859-3": "iso-8859-3 iso8859-3 latin3 l3",
-    "iso8859-4": "iso-8859-4 iso8859-4 latin4 l4",
-    "iso8859-5": "iso-8859-5 iso8859-5 cyrillic",
-    "iso8859-6": "iso-8859-6 iso8859-6 arabic",
-    "iso8859-7": "iso-8859-7 iso8859-7 greek greek8",
-    "iso8859-8": "iso-8859-8 iso8859-8 iso-8859-8-i hebrew visual logical",
-    "iso8859-10": "iso-8859-10 iso8859-10 latin6 l6",
-    "iso8859-13": "iso-8859-13 iso8859-13",
-    "iso8859-14": "iso-8859-14 iso8859-14",
-    "iso8859-15": "iso-8859-15 iso8859-15 latin-9 latin9 l9",
-    "iso8859-16": "iso-8859-16",
-    "koi8-r": "koi8-r koi8 koi koi8_r",
-    "koi8-u": "koi8-u koi8-ru",
-    "mac_roman": "macintosh mac x-mac-roman",
-    "mac_cyrillic": "x-mac-cyrillic x-mac-ukrainian",
-    "cp866": "ibm866 cp866 866",
-    "gb18030": "gb18030 gb2312 gb_2312-80 gbk x-gbk chinese",
-    "big5hkscs": "big5 big5-hkscs cn-big5 x-x-big5",
-    "euc_jp": "euc-jp x-euc-jp",
-    "iso2022_jp": "iso-2022-jp",
-    "cp932": "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j ms932",
-    "cp949": "euc-kr ks_c_5601-1987 ksc5601 ksc_5601 windows-949 korean",
-}
-_CODEC_OF_LABEL = {label: codec for codec, labels in _CODECS.items() for label in labels.split()}
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
@@ -118,7 +76,7 @@ def _read(body: bytes, declared: str | None) -> tuple[str, str]:
 
 def _codec_in_header(content_type: str | None) -> str | None:
     charset = _CHARSET.search(content_type or "")
-    return _CODEC_OF_LABEL.get(charset[1].lower()) if charset else None
+    return CODEC_OF_LABEL.get(charset[1].lower()) if charset else None
 
 
 def _codec_in_document(body: bytes) -> str | None:
@@ -129,6 +87,6 @@ def _codec_in_document(body: bytes) -> str | None:
     if declaration is None:
         return None
     label = (declaration[1] or declaration[2]).decode("latin-1").strip().lower()
-    codec = _CODEC_OF_LABEL.get(label)
+    codec = CODEC_OF_LABEL.get(label)
     # The declaration was just read as ASCII, so it cannot be in the UTF-16 that it claims.
     return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
