@@ -248,7 +248,7 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
     """What is made of a body, and what that may cost."""
 
     links_from: Annotated[tuple[Literal["images", "scripts"], ...], about("follow also these parts of a page")] = ()
-    aside_bytes: Annotated[Bytes, about("a larger page is read in a process of its own", ge=KIB, le=GIB)] = MIB
+    aside_bytes: Annotated[Bytes, about("a larger page is read in a process of its own", ge=KIB, le=GIB)] = 256 * KIB
     time_s_max: Annotated[Seconds, about("longest time to read a page there", ge=0.1, le=HOUR_S)] = 20.0
     memory_bytes_max: Annotated[Bytes, about("most memory to read a page there", ge=64 * MIB, le=64 * GIB)] = (
         512 * MIB

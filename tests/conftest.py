@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from gossamer.clock import VirtualClock
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what the tests start hears of Ctrl-C
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
+from gossamer.process.markup.language import language_of
 from gossamer.process.media_types import Readers, described
 from gossamer.records import Page, Url
 from gossamer.settings import ProcessSettings
@@ -85,6 +86,7 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
         except Exception as fault:  # a stranger's module, which could be imported in the worker
             cannot = f"{module} cannot be imported by the sandbox: {described(fault)}"
     readers = Readers(setup.agent, setup.process)
+    language_of("so that its model is no part of the time of the first document")
     _limit_memory(setup.process.memory_bytes_max)
     while True:
         question = _next(questions, Question)

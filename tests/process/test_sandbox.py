@@ -27,7 +27,7 @@ from tests.process.documents import fetched, pdf_bomb, pdf_of
 
 URL = "http://a.test/x"
 TOLD = "Content-Type: application/x-told"
-LIMITS = ProcessSettings(time_s_max=0.3, memory_bytes_max=128 * MIB)
+LIMITS = ProcessSettings(time_s_max=0.6, memory_bytes_max=128 * MIB)
 
 assert own_processors  # imported for what it registers
 
