@@ -7,7 +7,6 @@ import pytest
 
 from gossamer.clock import VirtualClock
 
-
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what the tests start hears of Ctrl-C
 
