@@ -75,7 +75,7 @@ def test_at_a_terminal_the_dashboard_stays_until_the_user_leaves(seed: str, fold
         while not (found := re.search(rb"still serving \S+ at (http\S+/);", shown)):
             shown += os.read(ours, 4096)
         api = Api(found[1].decode())
-        assert api.get("/status")["state"] == "complete"
+        until(lambda: api.get("/status")["state"] == "complete")  # it looks now and then
         process.send_signal(2)  # Ctrl-C
         until(lambda: read_on(ours))
         assert process.wait(60) == 0
@@ -83,6 +83,7 @@ def test_at_a_terminal_the_dashboard_stays_until_the_user_leaves(seed: str, fold
             api.ask("GET", "/health")
     finally:
         process.kill()
+        process.wait()
         os.close(ours)
 
 
