@@ -29,7 +29,7 @@ def seed() -> Iterator[str]:
 
 
 def crawl(seed: str, folder: Path, *flags: object) -> list[object]:
-    settings = quick_settings(politeness__delay_s=0.5, crawl__partitions=1)
+    settings = quick_settings(politeness__delay_s=1.0, crawl__partitions=1)
     return ["crawl", seed, "--dir", folder, "--allow-private", "--workers", 1, *settings, *flags]
 
 
