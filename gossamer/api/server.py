@@ -196,6 +196,9 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+LOOK_S, LOOKS_MAX = 0.1, 30
+
+
 class CrawlServer(Server):
     def __init__(self, context: Context, settings: ServeSettings) -> None:
         super().__init__(context, settings, ROUTES)
@@ -205,5 +208,11 @@ class CrawlServer(Server):
         """The crawl that has started this server is over: whoever looks on keeps its last figures."""
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         with suppress(FolderError, StoreDamaged, OSError, NoAnswer):
-            self._crawl.crawl.publish("ended", await status(self._crawl))
+            last = await status(self._crawl)
+            for _ in range(LOOKS_MAX):  # what is known of a running crawl may be a moment old
+                if not last.running:
+                    break
+                await self._crawl.clock.sleep(LOOK_S)
+                last = await status(self._crawl)
+            self._crawl.crawl.publish("ended", last)
         self.stop()
