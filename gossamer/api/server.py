@@ -196,7 +196,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-LOOK_S, LOOKS_MAX = 0.1, 30
+LOOK_S, LOOKS_MAX = 0.1, 30  # until a crawl that has just ended is seen to have
 
 
 class CrawlServer(Server):
