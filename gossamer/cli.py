@@ -16,9 +16,9 @@ from pathlib import Path
 
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.commands.parser import parsed
-from gossamer.config import ConfigError, UsageError
+from gossamer.config import ConfigError, UsageError, without_threads_of_numpy
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.interfaces import OtherIndex
 from gossamer.text import printable, without_secrets
 
@@ -26,6 +26,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    without_threads_of_numpy()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # where a terminal is not UTF-8
     sys.exit(run(sys.argv[1:] if argv is None else argv))
@@ -35,7 +36,13 @@ def run(argv: Sequence[str]) -> int:
     arguments = argparse.Namespace(verb="")
     try:
         arguments = parsed(argv)
-        code = int(arguments.run(arguments) or 0)
+        file = cluster_file(arguments)
+        if file is None:
+            code = int(arguments.run(arguments) or 0)
+        else:
+            from gossamer.commands.cluster.on_cluster import run_on_cluster  # noqa: PLC0415 - 50 ms
+
+            code = run_on_cluster(arguments, file)
         sys.stdout.flush()  # a full disk behind `> file` is found out now, where it can still be told
         return code
     except (UsageError, ConfigError) as fault:
@@ -50,6 +57,13 @@ def run(argv: Sequence[str]) -> int:
         return _complain(f"{where}{fault.strerror or fault}{_going_on(arguments, fault)}", 1)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return _complain(f"stopped at once{'; the same command resumes it' if _is_crawl(arguments) else ''}", 130)
+
+
+def cluster_file(arguments: argparse.Namespace) -> Path | None:
+    """The file of a cluster, where one stands in the place of a crawl's folder."""
+    words = getattr(arguments, "words", None) or [getattr(arguments, "dir", None) or ""]
+    file = Path(words[-1] if words[0] != "add" else words[1] if len(words) > 1 else "")
+    return file if file.suffix == ".toml" and file.is_file() else None
 
 
 def _leave_unprinted() -> None:

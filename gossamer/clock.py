@@ -12,6 +12,9 @@ future (frontier/clock_jumps.py).
 
 `awake()` counts the seconds in which this process could work: it stands still while the machine sleeps, as the timers
 of the event loop and of libcurl do. Whatever ends when such a timer ends is measured by it.
+
+`boottime()` counts on while the machine sleeps, nobody can set it, and it is the same in all processes of a machine:
+for what one process promises another until a moment.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
     def awake(self) -> float: ...
+    def boottime(self) -> float: ...
     def step(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
     async def wait(self, event: asyncio.Event, until: float | None) -> None:
@@ -66,6 +70,9 @@ class RealClock:
 
     def awake(self) -> float:
         return time.monotonic()
+
+    def boottime(self) -> float:
+        return self._passed()
 
     def step(self) -> float:
         """Follow the wall clock if it was set forward; by how many seconds that never passed."""
@@ -124,6 +131,9 @@ class VirtualClock:
 
     def awake(self) -> float:
         return self._now - self._jumped_s
+
+    def boottime(self) -> float:
+        return self._now
 
     def step(self) -> float:
         return 0.0

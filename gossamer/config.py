@@ -52,15 +52,15 @@ class UsageError(Exception):
 # --- One setting: its key, its meaning, what it may be ---
 
 
-def _fields(struct: type[Struct]) -> tuple[inspect.Field, ...]:
-    shape = inspect.type_info(struct)
+def _fields(shape: inspect.Type) -> tuple[inspect.Field, ...]:
     assert isinstance(shape, inspect.StructType)
     return shape.fields
 
 
-SECTIONS: dict[str, type[Struct]] = {field.name: type(field.default) for field in _fields(Tree)}
+_TREE = _fields(inspect.type_info(Tree))  # of all sections at once: one by one takes four times as long
+SECTIONS: dict[str, type[Struct]] = {field.name: type(field.default) for field in _TREE}
 SETTINGS: dict[str, inspect.Type] = {
-    f"{section}.{field.name}": field.type for section, shape in SECTIONS.items() for field in _fields(shape)
+    f"{section.name}.{field.name}": field.type for section in _TREE for field in _fields(section.type)
 }
 
 
@@ -69,6 +69,9 @@ SETTINGS: dict[str, inspect.Type] = {
 PINNED = {"crawl.partitions", "crawl.scope", "crawl.parameters_dropped", "crawl.parameters_kept"}
 PINNED |= {"fetch.schemes", "process.near_bits"}
 
+
+OF_ONE_RUN = {"crawl.max_time_s"}
+"""What was given for a run and is not kept for the next, unless somebody has written it into the crawl's own file."""
 
 _RETIRED_SECTIONS = {key.split(".")[0] for key in RETIRED}
 
@@ -236,7 +239,7 @@ def _unknown(key: str, origin: str) -> ConfigError:
     same_name = [other for other in SETTINGS if other.endswith(f".{name}")]
     hint = f"did you mean {' or '.join(same_name)}? " if same_name else meant(key, [*SECTIONS, *SETTINGS])
     if section in SECTIONS:
-        valid = f"Valid in [{section}]: " + ", ".join(field.name for field in _fields(SECTIONS[section]))
+        valid = f"Valid in [{section}]: " + ", ".join(SECTIONS[section].__struct_fields__)
     else:
         valid = "The sections are: " + ", ".join(SECTIONS)
     return ConfigError(f"unknown key {key} ({origin}): {hint}{valid}")
@@ -255,6 +258,19 @@ def _retired(key: str, given: object, origin: str, *, is_kept: bool) -> str:
 
 def kill_at() -> str:
     return os.environ.get("GOSSAMER_KILL_AT", "")  # for tests, and no setting: see runtime/kill_point.py
+
+
+def secret(name: str) -> str:
+    """A user's name or a password for a server, from GOSSAMER_KAFKA_USERNAME, GOSSAMER_REDIS_PASSWORD and their like.
+
+    Secrets are no settings: those are written down in the crawl's folder."""
+    return os.environ.get(f"GOSSAMER_{name.upper()}", "")
+
+
+def without_threads_of_numpy() -> None:
+    """It starts one a core when it is imported, for linear algebra, of which we have none. Who forks wants one thread
+    (supervisor/worker_process.py)."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 # --- The configuration in force ---
@@ -281,8 +297,9 @@ class Configuration(Struct, frozen=True):
     def rows(self) -> list[Row]:
         return [Row(key, self.value(key), self.origins[key], _meaning(key)) for key in SETTINGS]
 
-    def toml(self) -> str:
-        """What is kept, as a file with the meanings as comments; `load` reads the same tree from it."""
+    def toml(self, path: Path) -> str:
+        """What is kept in this file, with the meanings as comments; `load` reads the same tree from it, but for what
+        was meant for one run."""
         lines = [
             "# What was chosen for this crawl, and what its stored pages depend on; written at each start. All",
             "# settings, with values and origins: `gossamer config FOLDER`. While the crawl is stopped, values can",
@@ -291,6 +308,8 @@ class Configuration(Struct, frozen=True):
         section = ""
         for key, value, origin, meaning in self.rows():
             if origin == DEFAULT and key not in PINNED:
+                continue
+            if key in OF_ONE_RUN and origin != f"file {path}":
                 continue
             before, (section, name) = section, key.split(".")
             if section != before:
@@ -303,7 +322,7 @@ class Configuration(Struct, frozen=True):
         """Keep what was chosen in the crawl's folder. A crash leaves the old file or the new one, whole."""
         path = folder / FILE_NAME
         try:
-            atomic.replace(path, self.toml().encode())
+            atomic.replace(path, self.toml(path).encode())
         except OSError as error:
             raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 

@@ -13,6 +13,9 @@ history.jsonl     how the crawl went, a line a minute
 course.json       what visiting pages again costs, and what for
 ranks             PageRank of pages and hosts, where `gossamer rank` was run (schedule/ranks.py)
 epoch             how often somebody began to own partitions of this crawl
+exports.json      how far each export and sink has come (export/positions.py)
+node              in a node of a cluster: its name, and that of the crawl
+snapshots/        in a node of a cluster: snapshots on their way to the object store
 crawl.lock        locked while a crawl runs in here; says which process that is, and where it listens
 """
 
@@ -43,7 +46,7 @@ step in `CrawlFolder._migrate` that makes the one of the other."""
 # What there may be in a crawl's folder.
 OURS = {"archive", "crawl.lock", "fingerprints", "partitions", "policies.json", "gossamer.toml", "ranks", "keys.json"}
 OURS |= {"history.jsonl", "course.json", "format.json", "suffixes.dat", "paused", "epoch", "links"}
-OURS |= {"seeds.txt", "seeds.fed", "seeds.index", "exports.json", "exports.lock"}
+OURS |= {"seeds.txt", "seeds.fed", "seeds.index", "exports.json", "exports.lock", "sinks.lock", "node", "snapshots"}
 
 ACTIVE_S = 150.0  # two lines of history, and room for a slow machine
 

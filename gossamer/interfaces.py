@@ -2,13 +2,14 @@
 
 The stages (frontier, fetch, process) know these and the records, and never each other; `worker/worker.py` is the only
 place that names the classes behind them. One machine and a hundred differ in `LinkLog`, `SharedState` and `Archive`.
+Longer than 400 lines: it is the one page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -63,6 +64,75 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
+class Mark(NamedTuple):
+    """How far the state of a partition is: its last write batch."""
+
+    epoch: int = 0  # of the owner that wrote it
+    number: int = 0  # of the batch; goes on from owner to owner
+    position: int = 0  # in the journal: that batch and all that follow lie at or behind it
+
+
+class StoreJournal(Protocol):
+    """What follows a store: told of every batch once it is written, it sees to its durability elsewhere.
+
+    `position`: behind all that is acknowledged. `append` does not wait, and does not fail."""
+
+    epoch: int
+    position: int
+
+    def append(self, mark: Mark, entries: bytes) -> None: ...
+
+
+class OwnJournal(StoreJournal, Protocol):
+    """The journal of a partition that is ours. `appended`, `number`: of the last batch that was appended, and that is
+    acknowledged; `bytes`: appended so far.
+
+    `settled` gives the position behind all that was appended, once it is acknowledged."""
+
+    appended: int
+    number: int
+    bytes: int
+
+    async def settled(self) -> int: ...
+
+
+class JournalEntry(NamedTuple):
+    offset: int
+    mark: Mark
+    entries: bytes
+
+
+class JournalLost(Exception):
+    """What is wanted of the journal is not there any more; the message says what, and what to do."""
+
+
+class Journal(Protocol):
+    """The write batches of all partitions, durable elsewhere. Who appends needs no leave: readers know which entries
+    count, by the cuts of the ownership records. `mark` gives the offset of a new marker: the cut of an ownership."""
+
+    @property
+    def held_up(self) -> str: ...
+    def begin(self, partition: int, epoch: int, cut: int) -> OwnJournal: ...
+    async def mark(self, partition: int, node: str) -> int: ...
+    def entries(self, partition: int, start: int, end: int) -> AsyncGenerator[list[JournalEntry], None]: ...
+    async def delete_before(self, partition: int, position: int) -> None: ...
+
+
+class Objects(Protocol):
+    """Named objects that all nodes see: a bucket, or a folder in tests. A name is taken once (`create`), by one."""
+
+    async def create(self, name: str, content: bytes) -> bool:
+        """Whether the name was free and is ours now. Durable when it returns. `content` is nobody else's: it has a
+        token in it, so that a try of ours whose answer was lost is known again."""
+
+    def names(self, prefix: str = "") -> Iterator[str]: ...
+    def read(self, name: str, offset: int, length: int) -> bytes: ...
+    def chunks(self, name: str, offset: int = 0) -> Iterator[bytes]: ...
+    def put(self, name: str, parts: Iterable[bytes], bytes_max: int = 0) -> None: ...
+    def modified_at(self, name: str) -> float: ...
+    def remove(self, names: Iterable[str]) -> None: ...
+
+
 class Partition(Protocol):
     """One part of the crawl: what to fetch next and when it is polite, and what became of it.
 
@@ -80,6 +150,7 @@ class Partition(Protocol):
     def answered(self, lease: Lease, result: Result) -> None: ...
     def processing(self, lease: Lease) -> None: ...
     def processed(self) -> None: ...
+    def give_back(self, lease: Lease) -> None: ...
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
     def apply_outcomes(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None: ...
     def next_at(self, *, only_booked: bool = False) -> float | None: ...
@@ -166,6 +237,10 @@ class HostBlocked(NoBooking):
     """The operator blocks the host: its turn never comes."""
 
 
+class HostElsewhere(NoBooking):
+    """Another node of the cluster owns the host, and nodes book no turns with each other."""
+
+
 class SchemeFetcher(Protocol):
     """What fetches the URLs of one scheme (fetch/protocols.py): asks once, and makes a value of whatever comes."""
 
@@ -223,6 +298,7 @@ class Claims(Protocol):
     def judge(self, claims: Sequence[Claim], holder: int = 0) -> list[Verdict | None]: ...
     def settle(self, claims: Sequence[Claim]) -> None: ...
     def release(self, holder: int) -> None: ...
+    def lose(self, partition: int, epoch: int) -> None: ...
 
 
 class OtherIndex(Exception):
@@ -243,7 +319,11 @@ class SharedState(Duplicates, Protocol):
     """What crosses partitions besides links: who had which content, and the pace of addresses and of the crawl.
 
     `begin`: somebody owns a partition in this epoch, and claims of an earlier one change nothing from now on.
-    `pace` is asked before every request. `surplus_bytes`: what others that have ended brought beyond their charge."""
+    `pace` is asked before every request. `surplus_bytes`: what others that have ended brought beyond their charge.
+    `away`: why each process judges by itself for now; empty: all is well."""
+
+    @property
+    def away(self) -> str: ...
 
     async def begin(self, partition: int, epoch: int) -> None: ...
     async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause: ...
@@ -271,18 +351,32 @@ class LinkBatch(msgspec.Struct, frozen=True):
     position: int  # behind them
 
 
+class LinksLost(Exception):
+    """Links that nobody has read are not in the log any more: a person has to look."""
+
+    def __init__(self, text: str, partition: int) -> None:
+        super().__init__(text)
+        self.partition = partition
+
+
 class LinkLog(Protocol):
     """Links on their way to their partitions: a log for each, appended to by everybody, read by its owner.
 
     `append` is durable when it returns, and waits for no reader. A reader keeps its own position, which only grows;
     what comes after it is there until it says by `trim` that it will not ask for it again. `read` gives None where
-    nothing more has come. A batch may be empty: only the position moves."""
+    nothing more has come. A batch may be empty: only the position moves. A partition is opened before it is read, and
+    shut when its owner gives it up. `end` may be late where others append, `ends` asks now: every partition that has
+    a log. While there is a reason in `held_up`, `append` waits for a log that cannot be reached."""
 
+    @property
+    def held_up(self) -> str: ...
     async def append(self, links: Mapping[int, Sequence[Link]]) -> None: ...
     async def open(self, partition: int, position: int) -> None: ...
     def read(self, partition: int, position: int) -> LinkBatch | None: ...
+    def shut(self, partition: int) -> None: ...
     def trim(self, partition: int, position: int) -> None: ...
     def end(self, partition: int) -> int: ...
+    async def ends(self) -> dict[int, int]: ...
     def unread_bytes(self, partition: int) -> int: ...
     def close(self) -> None: ...
 
@@ -318,13 +412,21 @@ __all__ = [
     "Fetcher",
     "Filter",
     "HostBlocked",
+    "HostElsewhere",
+    "Journal",
+    "JournalEntry",
+    "JournalLost",
     "LaterOwner",
     "LinkBatch",
     "LinkLog",
     "Links",
+    "LinksLost",
+    "Mark",
     "NoBooking",
     "NotRead",
+    "Objects",
     "OtherIndex",
+    "OwnJournal",
     "Owner",
     "Partition",
     "Pause",
@@ -335,6 +437,7 @@ __all__ = [
     "SchemeFetcher",
     "SharedState",
     "Store",
+    "StoreJournal",
     "Unreachable",
     "Watched",
 ]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
@@ -33,19 +33,8 @@ from gossamer.clock import Clock
 from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor, Unreachable
 from gossamer.levels import shares
 from gossamer.outlinks import ShareOut, links_of, nothing
-from gossamer.records import (
-    Claim,
-    Failed,
-    Fetched,
-    Lease,
-    Outcome,
-    Page,
-    Place,
-    Postponed,
-    Reason,
-    Result,
-    Verdict,
-)
+from gossamer.page_limit import PageLimit
+from gossamer.records import Claim, Failed, Fetched, Lease, Outcome, Page, Place, Postponed, Reason, Result, Verdict
 from gossamer.shortage import AtOnce, lacking, postponed, words_for
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit: a person can make room
@@ -53,6 +42,7 @@ NO_ROOM_S = 1.0  # between two tries to save while the disk is full
 AWAY_S, AWAY_S_MAX = 0.25, 15.0  # the same while it does not answer at all: doubled at every try
 SHORT_WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # between two tries to read a page while we are short of something
 SHORTAGES_MAX = 10  # tries to save; then the worker ends, and the next one has all of its memory
+MAY_ASK_LOOK_S = 0.25  # between two looks whether the partitions are certain to be ours again
 NO_BOOKING_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
 
 T = TypeVar("T")
@@ -81,10 +71,12 @@ class Crawl:
         say: Callable[[str], None] = lambda text: None,
         on_finished: OnFinished | None = None,
         reached: Callable[[str], None] = lambda point: None,
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
-        `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py."""
+        `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py.
+        `may_ask`: whether the partitions are certain to be ours."""
         self.partitions = partitions
         self.fetcher = fetcher
         self.processor = processor
@@ -95,17 +87,18 @@ class Crawl:
         self.store_near = store_near
         self.ascend = ascend
         self.share_out = share_out
-        self.pages_left = pages_left
+        self.page_limit = PageLimit(pages_left, clock)
         self.watch = watch
         self.say = say
         self.on_finished = on_finished
         self.reached = reached
+        self.may_ask = may_ask
         self.is_paused = False
         self.no_room = ""  # why nothing can be saved at the moment
         self._at_once = AtOnce(in_flight_max, clock, say)
         self._one_by_one = asyncio.Lock()  # while memory is short, partitions are saved one after the other
         self._outcomes: list[tuple[Partition, Outcome]] = []
-        self._under_way: dict[asyncio.Task[None], Partition] = {}
+        self._under_way: dict[asyncio.Task[None], tuple[Partition, Lease]] = {}
         self._stopping = False
         self._settling = False  # claims of what was just finished
         self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
@@ -180,16 +173,15 @@ class Crawl:
             await self.on_finished([outcome for _, outcome in finished])
 
     def _apply(self, partition: Partition, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None:
-        if partition.is_lost:
-            return  # `drop` has counted them
         pages_before = partition.pages
-        partition.apply_outcomes(outcomes, places)
-        partition.in_flight -= len(outcomes)
-        self.allow(len(outcomes) - (partition.pages - pages_before))
+        if not partition.is_lost:  # else `drop` has counted them
+            partition.apply_outcomes(outcomes, places)
+            partition.in_flight -= len(outcomes)
+        self.page_limit.finished(outcomes, partition.pages - pages_before)
 
     async def _judged(self) -> list[tuple[Partition, Outcome]]:
         """What can be finished now. What shows the content of a page that is just being finished waits for that."""
-        outcomes, self._outcomes = self._outcomes, []
+        outcomes, self._outcomes = self._within_limit(), []
         claims = [outcome.claim for _, outcome in outcomes if outcome.claim and outcome.verdict.is_original]
         # Judged against other URLs only: a page repeated after a crash must still send its links.
         verdicts = iter(await self.duplicates.judge(claims)) if claims else iter(())
@@ -199,12 +191,26 @@ class Crawl:
             if outcome.claim and outcome.verdict.is_original:  # else it is as it was at the visit before
                 verdict = next(verdicts)
                 if verdict is None:
-                    self._outcomes.append((partition, outcome))
+                    self.page_limit.put_back(outcome)
+                    if not partition.is_lost:  # meanwhile: its claim is nobody's, and would wait for ever
+                        self._outcomes.append((partition, outcome))
                     continue
                 judged = replace(outcome, verdict=self._stored(verdict))
             self.watch(judged)
             finished.append((partition, judged))
         return finished
+
+    def _within_limit(self) -> list[tuple[Partition, Outcome]]:
+        """What has come. Pages that are too many go back to their queues, before anybody hears of them."""
+        within = []
+        for partition, outcome in self._outcomes:
+            if self.page_limit.take(outcome):
+                within.append((partition, outcome))
+            else:
+                partition.give_back(outcome.lease)
+        if len(within) < len(self._outcomes):
+            self._news.set()
+        return within
 
     def _stored(self, verdict: Verdict) -> Verdict:
         return replace(verdict, is_stored=self.store_near) if verdict.kind == "near" else verdict
@@ -220,8 +226,8 @@ class Crawl:
                 self._news.clear()
                 for partition, lease in self._leases():
                     task = tasks.create_task(self._see_through(partition, lease))
-                    self._under_way[task] = partition
-                    task.add_done_callback(self._under_way.pop)
+                    self._under_way[task] = (partition, lease)
+                    task.add_done_callback(lambda task: self._under_way.pop(task, None))
                 if alone and self.is_idle and not self.links.has_unread:
                     break
                 await self.clock.wait(self._news, self._next_at())
@@ -240,32 +246,47 @@ class Crawl:
     def hurry(self) -> None:
         """The crawl ends: what still waits for its reader is left for the next start."""
         self.processor.hurry()
+        if self.page_limit.is_used_up:  # nothing that is still out can become a page
+            self.let_go_of(self.partitions.values())
+
+    def let_go_of(self, partitions: Iterable[Partition]) -> None:
+        """Whatever is still being asked for or read of them stands in its queue again."""
+        owners = set(map(id, partitions))
+        for task, (partition, lease) in list(self._under_way.items()):
+            if id(partition) in owners:
+                del self._under_way[task]
+                self.page_limit.ended(lease.id)
+                if task.cancel():
+                    partition.give_back(lease)
+        self._news.set()
 
     def look_again(self) -> None:
         """Something changed elsewhere: there may be something to lease."""
         self._news.set()
 
     def allow(self, pages: int) -> None:
-        """So many pages more, where their number is limited. A lease takes one, in case it becomes a page."""
-        if self.pages_left is not None:
-            self.pages_left += pages
-            self._news.set()
+        """So many pages more, where their number is limited."""
+        self.page_limit.allow(pages)
+        self._news.set()
 
-    async def give_up(self, partition: Partition) -> None:
-        """Lease nothing more of a partition, and finish what is open of it."""
+    async def give_up(self, partition: Partition, within_s: float | None = None) -> None:
+        """Lease nothing more of a partition, and finish what is open of it, as far as that comes in time."""
         partition.is_leaving = True
+        until = None if within_s is None else self.clock.awake() + within_s
         while partition.in_flight and not partition.is_lost:
+            if until is not None and self.clock.awake() >= until:
+                self.let_go_of([partition])
+                until = None
             await self.clock.sleep(self.commit_s / 4)
 
     def drop(self, partition: Partition) -> None:
         """It is not ours any more: nothing of it is asked for or read from now on."""
-        for task, owner in self._under_way.items():
-            if owner is partition:
-                task.cancel()
+        partition.is_lost = True
+        self.let_go_of([partition])
+        for _, outcome in [each for each in self._outcomes if each[0] is partition]:
+            self.page_limit.ended(outcome.lease.id)
         self._outcomes = [each for each in self._outcomes if each[0] is not partition]
-        self.allow(partition.in_flight)
         partition.in_flight = 0
-        self._news.set()
 
     @property
     def in_flight(self) -> int:
@@ -281,22 +302,24 @@ class Crawl:
         ready = [partition.ready() for partition in owned]
         for partition, room in zip(owned, shares(self._room(), ready, self.clock.random), strict=True):
             for lease in partition.lease(room) if room else ():
-                if self.pages_left is not None:
-                    self.pages_left -= 1
+                self.page_limit.leased(lease.id)
                 yield partition, lease
 
     def _room(self) -> int:
-        """How many more leases may be out. Each could become a page, and the limit of pages is kept exactly."""
-        if self.is_paused or self.no_room or self.links.held_up:
+        """How many more leases may be out."""
+        if self.is_paused or self.no_room or self.links.held_up or not self.may_ask():
             return 0
-        room = self._at_once.most - self.in_flight
-        return max(0, room if self.pages_left is None else min(room, self.pages_left))
+        in_flight = self.in_flight
+        return self.page_limit.room(max(0, self._at_once.most - in_flight), in_flight)
 
     def _next_at(self) -> float | None:
         # With no room for leases there may still be turns that somebody else has booked.
         only_booked = self._room() == 0
         owned = [partition for partition in self.partitions.values() if not partition.is_leaving]
         moments = [partition.next_at(only_booked=only_booked) for partition in owned]
+        moments.append(self.page_limit.next_at())
+        if not self.may_ask():  # nobody tells when that is over
+            moments.append(self.clock.now() + MAY_ASK_LOOK_S)
         return min((moment for moment in moments if moment is not None), default=None)
 
     async def _see_through(self, partition: Partition, lease: Lease) -> None:
@@ -305,6 +328,7 @@ class Crawl:
         except NotRead:
             # It stays leased, as after `kill -9`: the next start finds it.
             partition.in_flight -= not partition.is_lost
+            self.page_limit.ended(lease.id)
             self._news.set()
         else:
             self._outcomes.append((partition, outcome))

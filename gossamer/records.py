@@ -19,72 +19,11 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from gossamer.visit_history import ChangeRates, History, Trust
+from gossamer.reasons import Reason as Reason  # noqa: PLC0414  # one of the nouns
+from gossamer.visit_history import Away, ChangeRates, History, Trust
 
 Url = str  # canonical, always
 Body = bytes | mmap.mmap  # a large one lies in a file (fetch/spool.py); `body[:]` is bytes either way
-
-
-class Reason(StrEnum):
-    """Why something was refused, failed or slowed down: one word, the same in code, log and API."""
-
-    # Refused by the link filter, before any request.
-    NOT_A_URL = "not_a_url"
-    SCOPE = "scope"
-    EXCLUDED = "excluded"
-    NOT_INCLUDED = "not_included"
-    MEDIA_TYPE = "media_type"
-    OWN_FILTER = "own_filter"
-    NOFOLLOW = "nofollow"
-    MAX_DEPTH = "max_depth"
-    URL_TOO_LONG = "url_too_long"
-    BAD_PORT = "bad_port"
-    TRAP_PATH_DEPTH = "trap_path_depth"
-    TRAP_REPEATED_PATH = "trap_repeated_path"
-    TRAP_PARAMETERS = "trap_parameters"
-    TRAP_CALENDAR = "trap_calendar"
-    TRAP_PATTERN = "trap_pattern"
-    TRAP_HOST = "trap_host"
-    TOO_MANY_REDIRECTS = "too_many_redirects"
-    QUEUE_FULL = "queue_full"
-    # Refused when its turn came.
-    ROBOTS = "robots"
-    ROBOTS_UNREACHABLE = "robots_unreachable"
-    PRIVATE_ADDRESS = "private_address"
-    SCHEME = "scheme"
-    BLOCKED = "blocked"
-    HOST_BUDGET = "host_budget"
-    SITE_BUDGET = "site_budget"
-    CRAWL_DELAY_TOO_LONG = "crawl_delay_too_long"
-    HOST_DOWN = "host_down"
-    # Asked for, and not fetched.
-    DNS = "dns"
-    CONNECT = "connect"
-    TLS = "tls"
-    TIMEOUT = "timeout"
-    TOO_SLOW = "too_slow"
-    TOO_LARGE = "too_large"
-    BROKEN_ANSWER = "broken_answer"
-    STALE_CONNECTION = "stale_connection"
-    GONE = "gone"
-    CLIENT_ERROR = "client_error"
-    SERVER_ERROR = "server_error"
-    OVERLOADED = "overloaded"
-    BAD_REDIRECT = "bad_redirect"
-    REDIRECT_LOOP = "redirect_loop"
-    KILLS_WORKER = "kills_worker"
-    UNREADABLE = "unreadable"  # fetched and stored, but nothing could be read of it
-    # Why a host waits as long as it does.
-    CONFIGURED = "configured"
-    CRAWL_DELAY = "crawl_delay"
-    LATENCY = "latency"
-    ASKED_BY_SERVER = "asked_by_server"
-    BACK_OFF = "back_off"
-    IP_PACE = "ip_pace"
-    CRAWL_PACE = "crawl_pace"
-    POLICY = "policy"
-    NO_ROOM = "no_room"
-    NO_RESOURCES = "no_resources"
 
 
 class State(StrEnum):
@@ -140,8 +79,7 @@ def header_in(head: bytes, name: str) -> str | None:
     return head[start + len(wanted) : end if end >= 0 else None].strip().decode("latin-1")
 
 
-# RFC 9110 5.5: a value that goes back to its server may hold no control character. Servers refuse a request whose
-# headers come to more than 4 to 8 KB, and nobody honest needs a tenth of that.
+# RFC 9110 5.5: no control character goes back to a server; and many refuse headers of more than 4 to 8 KB.
 _SENDABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]{1,1000}")
 
 
@@ -399,6 +337,7 @@ class Host(msgspec.Struct, array_like=True, gc=False):
     crawled_at: float = 0.0  # its last page
     kills: int = 0  # workers that ended while they read one of its pages
     well_at: float = 0.0  # the end of its last answer that was no failure
+    origins: dict[str, Away | None] = {}  # that it is known to have, and those among them that fail
 
     @property
     def is_resting(self) -> bool:
@@ -449,8 +388,7 @@ class Outcome(msgspec.Struct, frozen=True):
     def has_own_links(self) -> bool:
         """Whether a page's links may lead elsewhere than those of any page before it.
 
-        The same bytes have other links where relative ones are resolved against another address. Only what stands
-        behind the question mark has no part in that (RFC 3986, 5.2.2). A near copy has its own links anyway."""
+        The same bytes do where relative ones resolve differently: not by the query (RFC 3986, 5.2.2)."""
         if self.page is None or self.verdict.kind != "same":
             return self.page is not None
         return bool(self.page.links) and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]

@@ -19,7 +19,10 @@ sketches*, WWW 2014). docs/decisions/0019-near-is-nine-tenths.md has the measure
 
 from __future__ import annotations
 
+import struct
+from functools import reduce
 from math import log
+from operator import xor
 
 NEAR = 0.9  # of the shingles of two texts are in both
 BITS = 1024
@@ -30,6 +33,7 @@ FAR_BITS = 300  # differ between the longest sketches at a resemblance of 0.8; b
 _ODD_END = 4 + BITS // 8
 _MASK_END = _ODD_END + 4
 _NUMBER_BYTES = 2
+_WORDS = struct.Struct(f"<{BITS // 64}Q")
 
 
 def resemblance(one: bytes, other: bytes) -> float:
@@ -61,3 +65,12 @@ def differ_in_one_number(one: bytes, other: bytes) -> bool:
         return False
     places = range(_MASK_END, len(one), _NUMBER_BYTES)
     return sum(one[at : at + _NUMBER_BYTES] != other[at : at + _NUMBER_BYTES] for at in places) <= 1
+
+
+def digest_of(sketch: bytes) -> bytes:
+    """16 bytes of a sketch: of many candidates, those that differ least in them are compared first.
+
+    Half of them are the whole sketch folded, in which short texts differ, and half are a part of it, in which long
+    ones do."""
+    words: tuple[int, ...] = _WORDS.unpack_from(sketch, 4)
+    return reduce(xor, words).to_bytes(8, "little") + sketch[4:12]

@@ -2,6 +2,8 @@
 
 The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
 config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
+
+Longer than 400 lines: all settings are in one place.
 """
 
 from __future__ import annotations
@@ -121,6 +123,31 @@ StoreUrl = Annotated[
     ),
 ]
 
+Servers = Annotated[
+    str, Meta(pattern=r"\A([^\s,:@/]+:\d{1,5}(,[^\s,:@/]+:\d{1,5})*)?\Z", extra={"wanted": "host:port,host:port"})
+]
+ClusterName = Annotated[
+    str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,60}\Z|\A\Z", extra={"wanted": "small letters, digits and -"})
+]
+ClientOptions = Annotated[
+    Mapping[Annotated[str, Meta(pattern=r"\A(?!.*(secret|token|password|username))[a-z0-9._]+\Z")], str],
+    Meta(extra={"wanted": "a table of librdkafka's options; user and password come from the environment"}),
+]
+RedisUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(rediss?://[^@:/]+(:\d{1,5})?(/\d+)?)?\Z",
+        extra={"wanted": "redis://host:port/0 or rediss://...; the password comes from GOSSAMER_REDIS_PASSWORD"},
+    ),
+]
+PostgresUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(postgres(ql)?://([^@:/]+@)?[^@:/]+(:\d{1,5})?/[^@:]+)?\Z",
+        extra={"wanted": "postgresql://user@host:port/name; the password comes from GOSSAMER_POSTGRES_PASSWORD"},
+    ),
+]
+
 Rate = Annotated[float, Meta(ge=0.001, le=10**6)]
 ByteRate = Annotated[Bytes, Meta(ge=KIB, le=1024 * GIB)]
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
@@ -153,9 +180,9 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     ascend: Annotated[bool, about("of /a/b/c.html also ask for /a/b/, /a/ and /")] = False
     parameters_dropped: Annotated[tuple[str, ...], about("further query parameters that mean nothing; utm_*")] = ()
     parameters_kept: Annotated[tuple[str, ...], about("of those usually dropped: they mean something here")] = ()
-    max_pages: Annotated[Count | None, about("stop after this many pages")] = None
+    max_pages: Annotated[Count | None, about("stop after this many pages, all runs together")] = None
     max_depth: Annotated[Depth | None, about("most links away from a seed")] = None
-    max_time_s: Annotated[CrawlTime | None, about("stop after this time")] = None
+    max_time_s: Annotated[CrawlTime | None, about("stop a run after this time; of a run, and not kept")] = None
     wait: Annotated[bool, about("wait for later tries of what failed, instead of ending before them")] = False
     forever: Annotated[bool, about("go on visiting pages again when nothing new is left")] = False
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
@@ -347,6 +374,39 @@ class AlertsSettings(Struct, frozen=True, kw_only=True):
     disk_free_bytes_min: Annotated[Bytes, about("with less room on the disk", ge=0, le=1024 * GIB)] = 5 * GIB
 
 
+class ClusterSettings(Struct, frozen=True, kw_only=True):
+    """The servers that all nodes of a cluster share (docs/cluster.md); without `kafka` a crawl is on one machine."""
+
+    name: Annotated[ClusterName, about("of the crawl: its topics, its group and its objects begin with it")] = ""
+    kafka: Annotated[Servers, about("brokers to begin with: host:port,host:port; empty: no cluster")] = ""
+    kafka_options: Annotated[ClientOptions, about("of the client: security.protocol, ssl.ca.location, ...")] = {}
+    redis: Annotated[RedisUrl, about("Redis or Valkey for what all nodes share: redis://host:port/0")] = ""
+    copies: Annotated[int, about("of each topic; at least one less must have a message", ge=1, le=15)] = 3
+    session_s: Annotated[
+        Seconds, about("a node that is silent for so long has lost its partitions", ge=2, le=300)
+    ] = 45.0
+    heartbeat_s: Annotated[Seconds, about("how often a node says that it is there", ge=0.2, le=60)] = 3.0
+    margin_s: Annotated[Seconds, about("a node asks nothing so long before its session may end", ge=0.5, le=120)] = (
+        10.0
+    )
+    hand_over_s: Annotated[
+        Seconds, about("what is in flight may take so long when a partition moves", ge=0, le=60)
+    ] = 5.0
+    snapshot_s: Annotated[Seconds, about("between two snapshots of a partition", ge=1, le=DAY_S)] = 900.0
+    links_keep_s: Annotated[Age, about("how long links are kept in their topic")] = 7 * DAY_S
+    journal_keep_s: Annotated[Age, about("how long the journal is kept that no snapshot made shorter")] = 365 * DAY_S
+
+
+class SinksSettings(Struct, frozen=True, kw_only=True):
+    """Where records of crawled pages go, beside the archive."""
+
+    kafka: Annotated[Servers, about("brokers that get a message for each page: host:port,host:port")] = ""
+    kafka_options: Annotated[ClientOptions, about("of the client: security.protocol, ssl.ca.location, ...")] = {}
+    topic: Annotated[ClusterName, about("the topic that these messages go to")] = "crawled-pages"
+    links: Annotated[bool, about("messages and tables also have the links of each page")] = False
+    postgres: Annotated[PostgresUrl, about("a database that gets tables: postgresql://user@host:port/name")] = ""
+
+
 class Tree(Struct, frozen=True, kw_only=True):
     """The whole configuration; `Tree()` is the built-in defaults."""
 
@@ -363,6 +423,8 @@ class Tree(Struct, frozen=True, kw_only=True):
     serve: ServeSettings = ServeSettings()
     log: LogSettings = LogSettings()
     alerts: AlertsSettings = AlertsSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    sinks: SinksSettings = SinksSettings()
 
 
 # The first may not be above the second. A lease that ends before its fetch would let a host be asked twice

@@ -43,8 +43,9 @@ EXPLAINED = {
     Reason.SITE_BUDGET: "its site has used up its budget of pages",
     Reason.CRAWL_DELAY_TOO_LONG: "robots.txt asks for a Crawl-delay above robots.crawl_delay_s_max",
     Reason.HOST_DOWN: "its host failed too often in a row and rests (frontier.host_failures_max, frontier.rests_s)",
+    Reason.ORIGIN_DOWN: "nobody answers at its scheme and port, which rest; the others of its host go on",
     Reason.ROBOTS: "robots.txt disallows it",
-    Reason.ROBOTS_UNREACHABLE: "robots.txt could not be fetched, so nothing on this host may be fetched for now",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt could not be fetched, so nothing of its origin may be fetched for now",
     Reason.PRIVATE_ADDRESS: "a private or local address (see --allow-private)",
     Reason.DNS: "its name could not be resolved",
     Reason.CONNECT: "no connection to its server",
@@ -72,6 +73,7 @@ EXPLAINED = {
     Reason.POLICY: "a policy",
     Reason.NO_ROOM: "our disk had no room for what it sent",
     Reason.NO_RESOURCES: "this machine was out of open files, memory or ports; its server is not to blame",
+    Reason.OWNERSHIP: "this node was not sure that the host is still its own",
 }
 
 _SECRETS = (
@@ -86,7 +88,8 @@ _SECRETS = (
 # Something went wrong, here or there. All others are decisions: of robots.txt, a filter, a bound or a person.
 TROUBLES = frozenset(
     {
-        *(Reason.ROBOTS_UNREACHABLE, Reason.HOST_DOWN, Reason.DNS, Reason.CONNECT, Reason.TLS, Reason.TIMEOUT),
+        *(Reason.ROBOTS_UNREACHABLE, Reason.HOST_DOWN, Reason.ORIGIN_DOWN),
+        *(Reason.DNS, Reason.CONNECT, Reason.TLS, Reason.TIMEOUT),
         *(Reason.TOO_SLOW, Reason.TOO_LARGE, Reason.BROKEN_ANSWER, Reason.STALE_CONNECTION, Reason.GONE),
         *(Reason.CLIENT_ERROR, Reason.SERVER_ERROR, Reason.OVERLOADED, Reason.BAD_REDIRECT, Reason.REDIRECT_LOOP),
         *(Reason.TOO_MANY_REDIRECTS, Reason.KILLS_WORKER, Reason.UNREADABLE, Reason.NO_ROOM, Reason.NO_RESOURCES),

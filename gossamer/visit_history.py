@@ -44,3 +44,14 @@ class ChangeRates(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     pages: int = 0
     log_sum: int = 0
+
+
+class Away(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An origin that does not answer, while others of its host may (frontier/rules/origins.py)."""
+
+    failures: int = 0  # in a row
+    rests: int = 0  # in a row, each longer than the one before
+    until: float = 0.0  # nothing of it is asked before; 0: it has not failed often enough
+    reason: str = "origin_down"  # of its URLs that wait, a `records.Reason`
+    detail: str = ""
+    since: float = 0.0  # the first of those failures

@@ -19,7 +19,6 @@ def test_a_saved_tree_is_read_back_the_same(tmp_path: Path) -> None:
     saved = load(
         flags={
             "crawl.max_pages": 100,
-            "crawl.max_time_s": "2h",
             "crawl.include": [r'^https?://"x"\.test/', "\x7f\t\\d", "Straße 🕸"],
             "crawl.contact": "https://example.org/bot",
             "politeness.delay_s": 1e-7,
@@ -87,6 +86,15 @@ def test_the_folder_keeps_what_was_chosen_and_what_is_stored_depends_on(tmp_path
         assert f"# {row.meaning} (" in text
     load(tmp_path, flags={"fetch.slow_s": 9}, environment={}).save(tmp_path)
     assert set(kept((tmp_path / "gossamer.toml").read_text())) == set(kept(text)) | {"fetch.slow_s"}
+
+
+def test_a_limit_of_time_is_of_one_run_unless_the_file_of_the_crawl_has_it(tmp_path: Path) -> None:
+    load(flags={"crawl.max_time_s": "2h", "crawl.max_pages": 9}, environment={}).save(tmp_path)
+    kept_crawl = load(tmp_path, environment={}).tree.crawl
+    assert (kept_crawl.max_time_s, kept_crawl.max_pages) == (None, 9)
+    (tmp_path / "gossamer.toml").write_text("[crawl]\nmax_time_s = 60\n")
+    load(tmp_path, environment={}).save(tmp_path)
+    assert load(tmp_path, environment={}).tree.crawl.max_time_s == 60
 
 
 def test_a_limit_that_was_lifted_stays_lifted(tmp_path: Path) -> None:

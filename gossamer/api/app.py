@@ -31,7 +31,7 @@ from gossamer.api.shapes import Login
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import FolderError
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 
 SAFE_HEADERS = {
     "Cache-Control": "no-store",

@@ -41,7 +41,7 @@ from gossamer.archive.opening import open_storage
 from gossamer.clock import Clock, RealClock
 from gossamer.config import ConfigError, UsageError
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.settings import ServeSettings, Tree
 from gossamer.url.canonical import choose_for
 

@@ -207,12 +207,21 @@ class Robots(Shape):
     moved_to: str | None
 
 
+class OriginAway(Shape):
+    """Scheme, host and port at which nobody answers, while others of the host go on."""
+
+    why: str  # the origin, and what failed
+    reason: Reason
+    next_try_in_s: float
+
+
 class HostDetail(Host):
     failures_in_a_row: int
     back_off_s: float
     crawl_delay_s: float | None
     robots: list[Robots]
     next_urls: list[str]  # a few of those that are queued, best first
+    origins_away: list[OriginAway]
 
 
 class RobotsState(Shape):

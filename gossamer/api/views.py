@@ -22,7 +22,8 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
-from gossamer.frontier.disk.store import RocksStore, StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
+from gossamer.frontier.disk.store import RocksStore
 from gossamer.frontier.disk.tables import host_key
 from gossamer.inspect.view import CrawlView, bracketed
 from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord

@@ -45,6 +45,7 @@ from gossamer.archive.segments import Opening, check, next_name
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.interfaces import Unreachable
 from gossamer.records import Place
+from gossamer.settings import ArchiveSettings
 
 CHUNK_BYTES = 8 << 20  # of a read, and of a part of a large object
 PARTS_MAX = 9_000  # S3 takes 10,000 parts of an object
@@ -168,6 +169,19 @@ class BucketStorage:
                     # The name has our own epoch: a try of ours that failed, and whose request was carried out late.
                     await self._store.delete_async(name)
 
+    async def create(self, name: str, content: bytes) -> bool:
+        with self._faults():
+            try:
+                await self._store.put_async(name, content, mode="create")
+            except AlreadyExistsError:
+                there = await self._store.get_async(name)
+                return bytes(await there.bytes_async()) == content  # we ourselves, and the answer was lost
+            return True
+
+    def modified_at(self, name: str) -> float:
+        with self._faults():
+            return self._store.head(name)["last_modified"].timestamp()
+
     async def check_owner(self, partition: int) -> None:
         """Raises where another crawl has opened a partition since we did."""
         with self._faults():
@@ -199,6 +213,7 @@ class BucketStorage:
                     f"gone for good, remove {self.where}/{owner_name(partition)}"
                 )
             owner = Owner(token_hex(16), who)
+            atomic.make_folder(note.parent)
             atomic.replace(note, msgspec.json.encode([found.id, owner.id]))  # both, in case we die before the next
             await self._store.put_async(owner_name(partition), msgspec.json.encode(owner))
             self._claims[partition] = owner.id
@@ -309,3 +324,8 @@ def story_of(fault: Exception) -> str:
 
 def first_line(fault: Exception) -> str:
     return str(fault).strip().partition("\n")[0]
+
+
+def open_state(settings: ArchiveSettings) -> BucketStorage:
+    """Where the nodes of a cluster keep what is not archive: ownership records and snapshots, beside it."""
+    return BucketStorage(f"{settings.url.rstrip('/')}-state", settings.options, noun="the state of the cluster")

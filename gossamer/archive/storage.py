@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from gossamer.atomic import PARTIAL, make_folder, replacing, sync_folder
+from gossamer.atomic import PARTIAL, make_folder, replace, replacing, sync_folder
 from gossamer.records import Body
 
 CHUNK_BYTES = 256 << 10
@@ -43,6 +43,10 @@ class Storage(Protocol):
     def put(self, name: str, parts: Iterable[bytes], bytes_max: int = 0) -> None:
         """Durable when it returns. `bytes_max`: about how large it may become."""
 
+    async def create(self, name: str, content: bytes) -> bool:
+        """Whether the name was free, and is taken by this content now. Durable when it returns."""
+
+    def modified_at(self, name: str) -> float: ...
     def remove(self, names: Iterable[str]) -> None:
         """Those that are missing are no fault."""
 
@@ -106,6 +110,23 @@ class FolderStorage:
         make_folder(path.parent)
         self._write(path, parts)
         sync_folder(path.parent)
+
+    async def create(self, name: str, content: bytes) -> bool:
+        path = self.folder / name
+        make_folder(path.parent)
+        whole = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL}")
+        replace(whole, content)
+        try:
+            os.link(whole, path)
+        except FileExistsError:
+            return path.read_bytes() == content
+        finally:
+            whole.unlink()
+        sync_folder(path.parent)
+        return True
+
+    def modified_at(self, name: str) -> float:
+        return (self.folder / name).stat().st_mtime
 
     def _write(self, path: Path, parts: Iterable[Body]) -> None:
         # Others may be writing the same content at this moment.

@@ -41,6 +41,12 @@ class Sampler:
         self.cpu_s: defaultdict[Stack, float] = defaultdict(float)
         self._last_s = time.thread_time()
 
+    def start_anew(self) -> None:
+        """In a fork, which has no timer and has spent no time."""
+        self.cpu_s.clear()
+        self._last_s = time.thread_time()
+        self.start()
+
     def start(self) -> None:
         signal.signal(signal.SIGPROF, self._sample)
         signal.siginterrupt(signal.SIGPROF, False)  # what waits in a system call goes on waiting
@@ -94,4 +100,5 @@ def start(folder: Path) -> None:
     """From now on until the process ends; then what was found is in a file of the folder."""
     sampler = Sampler()
     sampler.start()
+    os.register_at_fork(after_in_child=sampler.start_anew)
     atexit.register(sampler.save, folder)

@@ -3,7 +3,8 @@
 Whoever wants that asks the owner of the host for a turn, in this process or in another, waits until it has come,
 makes the one request, and gives the turn back; from then on the host's delay runs. The owner takes a turn back by
 itself when the connection to its holder breaks, with the full delay, because nobody knows how the request ended.
-And the holder drops its request when the connection to the owner breaks: a new owner counts from its own start.
+And the holder drops its request when the connection to the owner breaks, or the owner loses the host (`lose`): a new
+owner counts from its own start.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.peers import Peers
 from gossamer.cluster.wire import Disconnected, Message, Peer
-from gossamer.interfaces import HostBlocked, NoBooking
+from gossamer.interfaces import HostBlocked, HostElsewhere, NoBooking
 from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url
 from gossamer.url.site import host_of
 
@@ -95,6 +97,7 @@ class BookingService:
         self._look_again = look_again
         self._bookings: dict[tuple[Hashable, int], Booking] = {}
         self._closed: set[int] = set()  # partitions that give no more turns
+        self._dropped_by: dict[int, Callable[[], None]] = {}  # our own turns of our own hosts, while they last
         self._is_over = False
         self._numbers = itertools.count(1)
 
@@ -111,11 +114,15 @@ class BookingService:
                         raise NoBooking(host_of(url))
                     await self._peers.change(self._peers.version)
                 limit.reschedule(None)
+                give_up = partial(limit.reschedule, 0)
                 try:
                     if isinstance(holder, Peer):
-                        holder.when_closed.append(give_up := lambda: limit.reschedule(0))
+                        holder.when_closed.append(give_up)
+                    else:
+                        self._dropped_by[number] = give_up
                     yield answers.append
                 finally:
+                    self._dropped_by.pop(number, None)
                     release = release_of(number, answers[-1] if answers else None)
                     if isinstance(holder, Peer):
                         holder.when_closed.remove(give_up)
@@ -131,6 +138,8 @@ class BookingService:
         """Who gave the turn; None: nobody who owns the host could be asked."""
         if partition in self._frontiers:
             return self if await self.book(self, number, url) else None
+        if self._peers.is_elsewhere(partition):
+            raise HostElsewhere(host_of(url))
         owner = self._peers.owner(partition)
         if owner is None:
             return None
@@ -204,6 +213,17 @@ class BookingService:
         for key, booking in list(self._bookings.items()):
             if booking.partition == partition and not booking.granted.done():
                 self.release(*key)
+
+    def lose(self, partition: int) -> None:
+        """The hosts of this partition are another's: whoever still asks one of them in its turn drops that."""
+        self.close(partition)
+        for (holder, number), booking in list(self._bookings.items()):
+            if booking.partition != partition:
+                continue
+            if isinstance(holder, Peer):
+                holder.close()  # which forgets all its turns
+            elif (give_up := self._dropped_by.get(number)) is not None:
+                give_up()
 
     def end(self) -> None:
         """The crawl is stopping: no more turns for anybody, and nobody waits for one."""

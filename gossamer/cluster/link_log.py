@@ -29,22 +29,17 @@ from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
-import msgspec
-
 from gossamer.atomic import make_folder, sync_folder
+from gossamer.cluster.link_messages import link_messages, read_links
 from gossamer.interfaces import LinkBatch
 from gossamer.records import Link
 
 FILE_BYTES = 8 << 20
-FRAME_LINKS = 1000  # what the frontier adds in one batch
-FRAME_BYTES = 1 << 20  # estimated
 FRAME_BYTES_MAX = 64 << 20  # more is no frame
 SUFFIX = ".links"
 
 _MAGIC = b"\xff\xfeLK"  # never part of a text, whatever a page says
 _HEAD = struct.Struct(">4sII")
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Link]).decode
 
 
 @dataclass(slots=True)
@@ -59,6 +54,8 @@ class _File:
 
 class FileLinkLog:
     """Implements `interfaces.LinkLog`."""
+
+    held_up = ""  # a disk that is full is an exception
 
     def __init__(self, folder: Path, file_bytes: int = FILE_BYTES) -> None:
         self._folder = folder
@@ -84,7 +81,11 @@ class FileLinkLog:
 
     def _append(self, links: Mapping[int, Sequence[Link]]) -> None:
         with self._writing:
-            written = [self._write(number, b"".join(frames(group))) for number, group in links.items() if group]
+            written = [
+                self._write(number, b"".join(map(_framed, link_messages(group))))
+                for number, group in links.items()
+                if group
+            ]
             for descriptor in written:
                 os.fdatasync(descriptor)
 
@@ -135,7 +136,7 @@ class FileLinkLog:
     def _next(self, partition: int, file: _File, position: int) -> LinkBatch | None:
         at = position - file.start
         if (payload := _payload(file.descriptor, at)) is not None:
-            return LinkBatch(_decode(payload), position + _HEAD.size + len(payload))
+            return LinkBatch(read_links(payload), position + _HEAD.size + len(payload))
         # Somebody is writing this very moment, or died while writing.
         with self._locked(partition, to_read=True) as is_free:
             if not is_free:
@@ -164,6 +165,10 @@ class FileLinkLog:
                 return file
         raise AssertionError("one of them is the last")
 
+    def shut(self, partition: int) -> None:
+        if (file := self._reading.pop(partition, None)) is not None:
+            os.close(file.descriptor)
+
     # ---- both ends ---------------------------------------------------------------------------------------
 
     async def open(self, partition: int, position: int) -> None:
@@ -171,6 +176,8 @@ class FileLinkLog:
         await asyncio.to_thread(self._make_sure, partition, position)
 
     def _make_sure(self, partition: int, position: int) -> None:
+        if position == 0 and not self._starts(partition):
+            return  # whoever appends first makes it
         with self._writing, self._locked(partition):
             # After a power cut a file can be shorter than it was when the next one began: nobody was told that the
             # rest is durable, and readers skip what is no frame.
@@ -184,6 +191,10 @@ class FileLinkLog:
     def end(self, partition: int) -> int:
         starts = self._starts(partition)
         return starts[-1] + self._path(partition, starts[-1]).stat().st_size if starts else 0
+
+    async def ends(self) -> dict[int, int]:
+        names = os.listdir(self._folder) if self._folder.exists() else []
+        return {int(name): self.end(int(name)) for name in names if name.isdigit()}
 
     def unread_bytes(self, partition: int) -> int:
         """About: what was read is only removed by whole files."""
@@ -229,23 +240,7 @@ class FileLinkLog:
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def frames(links: Sequence[Link]) -> Iterator[bytes]:
-    """Cut so that the owner adds each in one go."""
-    part: list[Link] = []
-    room = FRAME_BYTES
-    for link in links:
-        bytes_ = 150 + len(link.url) + len(link.source or "") + 4 * len(link.anchor) + len(link.rel)
-        if part and (bytes_ > room or len(part) == FRAME_LINKS):
-            yield _framed(part)
-            part, room = [], FRAME_BYTES
-        part.append(link)
-        room -= bytes_
-    if part:
-        yield _framed(part)
-
-
-def _framed(links: list[Link]) -> bytes:
-    payload = _encode(links)
+def _framed(payload: bytes) -> bytes:
     return _HEAD.pack(_MAGIC, len(payload), crc32(payload)) + payload
 
 

@@ -1,10 +1,12 @@
 """Links to the partitions that they belong to: at once where those are in this process, else through the link log.
 
 When `send` returns, every link is durable, so that the page it came from may be finished. Nobody waits for an owner.
-A link that comes twice changes nothing.
+A link that comes twice changes nothing. In a cluster durable means more than this disk: the journal of the partition
+that got the link is another one than that of the page, and one may be acknowledged long before the other.
 
 Back-pressure is the length of the log. While somebody's log is longer than `UNREAD_BYTES_MAX`, because its owner is
-slow or it has none, this process asks for no more pages (`held_up`). What is in flight may still add to it.
+slow or it has none, this process asks for no more pages (`held_up`). What is in flight may still add to it. The same
+holds while the log cannot be reached.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ class Receiver(Protocol):
     @property
     def log_position(self) -> int: ...
     def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int: ...
+    async def settled(self) -> bool:
+        """Whether all that was applied so far is durable; False: it was given up meanwhile, and nobody knows."""
 
 
 class LinkExchange:
@@ -67,7 +71,11 @@ class LinkExchange:
         groups: defaultdict[int, list[Link]] = defaultdict(list)
         for link in links:
             groups[partition_of(link.url, self._count)].append(link)
+        ours = {number: partition for number in groups if (partition := self._partitions.get(number)) is not None}
         away = {number: rest for number, group in groups.items() if (rest := await self._apply(number, group))}
+        for number, partition in ours.items():
+            if not await partition.settled():
+                away[number] = groups[number]
         if away:
             await self._append(away)
             self._long |= {number for number in away if self._log.unread_bytes(number) > UNREAD_BYTES_MAX}
@@ -107,7 +115,7 @@ class LinkExchange:
                 is_any |= await self._receive(number)
             if self._long:
                 self._long = {number for number in self._long if self._log.unread_bytes(number) > UNREAD_BYTES_MAX}
-                self._tell()
+            self._tell()
             if not is_any:
                 await self._clock.sleep(LOOK_S)
 
@@ -133,7 +141,7 @@ class LinkExchange:
         return any(self._log.end(number) > each.log_position for number, each in self._partitions.items())
 
     def _tell(self) -> None:
-        why = self._no_room
+        why = self._no_room or self._log.held_up
         if self._long and not why:
             why = f"partition {min(self._long)} has too many unread links: its worker is slow or missing"
         if why != self.held_up:

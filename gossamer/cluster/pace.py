@@ -27,10 +27,14 @@ EXPECTED_BYTES = 20_000.0  # of the first requests
 class Pace:
     def __init__(self, clock: Clock, per_s: float, burst: int, *, addresses_max: int = ADDRESSES_MAX) -> None:
         self.clock = clock
-        self._per_s = per_s
-        self._burst = float(burst)
+        self.limit(per_s, burst)
         self._addresses_max = addresses_max
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
+
+    def limit(self, per_s: float, burst: int) -> None:
+        """From now on. Tokens are counted at the new rate since an address was asked last."""
+        self._per_s = per_s
+        self._burst = float(burst)
 
     def wait_s(self, ip: str) -> float:
         """0: go, and a token is taken; otherwise how long until there is one, and none is taken."""

@@ -6,7 +6,7 @@ robots. The number of partitions is fixed when a crawl is created; who owns whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -31,11 +31,15 @@ def _of_host(host: str, partitions: int) -> int:
 when_list_changes.append(_of_host.cache_clear)
 
 
-def deal(owners: Sequence[int | None], workers: Sequence[int]) -> Owners:
-    """A fair share for each worker, with as few moves as possible: shares differ by one at most."""
+def deal(owners: Sequence[int | None], workers: Sequence[int], among: Container[int] | None = None) -> Owners:
+    """A fair share for each worker, with as few moves as possible: shares differ by one at most.
+
+    `among`: the partitions to deal out, where some are another machine's."""
     held: dict[int, list[int]] = {worker: [] for worker in workers}
     homeless = []
     for partition, owner in enumerate(owners):
+        if among is not None and partition not in among:
+            continue
         if owner is not None and owner in held:
             held[owner].append(partition)
         else:

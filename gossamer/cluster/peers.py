@@ -21,6 +21,7 @@ class Peers:
         self._owners: Sequence[int | None] = [None] * partitions
         self._damaged: Sequence[int] = ()
         self._epochs: Sequence[int] = ()
+        self._elsewhere: frozenset[int] = frozenset()
         self._connect = connect
         self._clock = clock
         self._peers: dict[int, Peer] = {}
@@ -28,10 +29,16 @@ class Peers:
         self._waiting: set[asyncio.Event] = set()
 
     def know(
-        self, version: int, owners: Sequence[int | None], damaged: Sequence[int] = (), epochs: Sequence[int] = ()
+        self,
+        version: int,
+        owners: Sequence[int | None],
+        damaged: Sequence[int] = (),
+        epochs: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
     ) -> None:
         if version > self.version:
             self.version, self._owners, self._damaged, self._epochs = version, owners, damaged, epochs
+            self._elsewhere = frozenset(elsewhere)
             for waiting in self._waiting:
                 waiting.set()
             for gone in self._peers.keys() - set(owners):
@@ -47,6 +54,10 @@ class Peers:
     def is_damaged(self, partition: int) -> bool:
         """Nobody will own it, as long as this crawl runs."""
         return partition in self._damaged
+
+    def is_elsewhere(self, partition: int) -> bool:
+        """It is another node's."""
+        return partition in self._elsewhere
 
     async def change(self, since: int) -> None:
         """Wait for a table newer than `since`; not for ever, because not everything shows in the table."""

@@ -56,6 +56,8 @@ Reply = Judged | Paced
 class LocalShared:
     """Implements `interfaces.SharedState`, for one holder of claims or for many."""
 
+    away = ""
+
     def __init__(self, claims: Claims, pace: Pace, crawl_pace: CrawlPace | None = None) -> None:
         self.no_room = ""  # why claims cannot be settled at the moment
         self._claims = claims
@@ -107,6 +109,11 @@ class LocalShared:
             return Pause(wait_s)
         return self._crawl_pace.pause() if self._crawl_pace is not None else GO
 
+    def lose(self, partition: int, epoch: int) -> None:
+        """Nobody here owns the partition any more: what was claimed for it in this epoch is nobody's."""
+        self._begin(partition, epoch + 1)
+        self._claims.lose(partition, epoch)
+
     def release(self, holder: int) -> None:
         """This holder is gone: its claims are nobody's, and whoever waits for one may have it."""
         self._claims.release(holder)
@@ -127,6 +134,8 @@ class LocalShared:
 
 class RemoteShared:
     """Implements `interfaces.SharedState` by asking the supervisor."""
+
+    away = ""  # without it there is no worker
 
     def __init__(self, supervisor: Peer) -> None:
         self._supervisor = supervisor

@@ -14,17 +14,21 @@ from gossamer import config
 from gossamer.api.child import served
 from gossamer.clock import RealClock
 from gossamer.commands.seeds import typed_seeds
-from gossamer.commands.verb import add_config_flags, add_setting, choose_urls, flags_of, say, show
+from gossamer.commands.verb import add_config_flags, add_setting, choose_urls, extra, flags_of, say, show
 from gossamer.config import UsageError
 from gossamer.fetch.protocols import makers
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.rules.limits import told
 from gossamer.process.media_types import load_own
 from gossamer.records import Seed
 from gossamer.runtime.event_loop import in_loop
+from gossamer.runtime.log import opened
 from gossamer.seeds import SeedList, Spooled
 from gossamer.settings import Tree
 from gossamer.supervisor.summary import summary_text
-from gossamer.supervisor.supervisor import run_crawl
+from gossamer.supervisor.supervisor import run_crawl, workers_of
+from gossamer.supervisor.worker_process import forked
+from gossamer.text import COMMAND, counted
 from gossamer.url.site import host_of, origin_of
 
 EXAMPLES = """
@@ -38,9 +42,10 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("urls", nargs="*", metavar="URL", help="where to start")
     verb.add_argument("--dir", metavar="D", help="the crawl's folder (default: crawl-HOST, by the seeds)")
     verb.add_argument("--file", metavar="F", help="a list of URLs to start from, one a line; - for standard input")
-    add_setting(verb, "crawl.max_pages", "N", "stop after N pages, earlier runs included")
-    add_setting(verb, "crawl.max_depth", "N", "follow at most N links from a seed")
-    add_setting(verb, "crawl.max_time_s", "TIME", "stop after this long: 90, 10m, 2h")
+    verb.add_argument("--cluster", metavar="FILE", type=Path, help="on the nodes of a cluster: where its servers are")
+    add_setting(verb, "crawl.max_pages", "N", "of the crawl: stop after N pages, all runs together; can be raised")
+    add_setting(verb, "crawl.max_depth", "N", "of the crawl: follow at most N links from a seed; can be raised")
+    add_setting(verb, "crawl.max_time_s", "TIME", "of this run alone: stop after this long: 90, 10m, 2h")
     verb.add_argument(
         "--wait",
         dest="crawl.wait",
@@ -94,6 +99,8 @@ class ServeAt(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.cluster is not None:
+        return run_on_nodes(arguments)
     path = Path(arguments.dir) if arguments.dir else None
     configuration = config.load(path, arguments.config, flags_of(arguments))
     makers(configuration.tree.fetch.schemes)  # found out now, and not by each worker
@@ -107,6 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
             if seeds.first is not None:
                 _must_be_the_crawl_of(seeds.first, CrawlFolder(path), configuration.tree)
         folder, tree = CrawlFolder(path), configuration.tree
+        if tree.cluster.kafka:
+            raise UsageError(
+                f"{path} belongs to a cluster ({tree.cluster.name}): `crawl --cluster FILE` goes on with it"
+            )
         if seeds.first is None and not folder.is_crawl:
             raise UsageError(f"{path} is not a crawl yet: give at least one URL to start from, or --file with a list")
         folder.create()
@@ -116,16 +127,46 @@ def run(arguments: argparse.Namespace) -> int:
             say(notice)
         with ExitStack() as serving:
             server = None
+            kept = config.load(path, environment={}).tree.crawl.max_pages if folder.is_crawl else tree.crawl.max_pages
             with folder.locked(), configuration.tried(path) as started:
                 say(f"{'resuming' if SeedList(path).bytes else 'crawling into'} {path}")
+                if kept != tree.crawl.max_pages:
+                    say(f"{told('crawl.max_pages', kept, tree.crawl.max_pages)}, pages of earlier runs included")
                 if arguments.is_served:
                     server = serving.enter_context(served(folder, say))
                 address = server.address if server is not None else ""
-                ending = in_loop(run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, address))
+                log_fd = opened(tree.log, sys.stderr)
+                workers = forked(workers_of(tree), log_fd)  # before there is an event loop
+                ending = in_loop(
+                    run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, address, log_fd, workers)
+                )
             show(summary_text(ending, folder, tree.archive))
             if server is not None and ending.why != "interrupted":
                 server.stay()
     return 1 if ending.damage or ending.why == "nothing" else 0
+
+
+def run_on_nodes(arguments: argparse.Namespace) -> int:
+    """Create the crawl, or go on with it, and leave the rest to the nodes."""
+    for flag, value in (("--dir", arguments.dir), ("--serve", arguments.is_served), ("--config", arguments.config)):
+        if value:
+            raise UsageError(f"{flag} and --cluster do not go together: each node has a folder of its own")
+    with extra("cluster"):
+        from gossamer.node.create import create_crawl  # noqa: PLC0415 - of an extra
+        from gossamer.node.operating import faults_told  # noqa: PLC0415 - of an extra
+    with ExitStack() as opened, faults_told():
+
+        def typed() -> Spooled:
+            return opened.enter_context(closing(typed_seeds(arguments.urls, arguments.file)))
+
+        made = in_loop(create_crawl(arguments.cluster, flags_of(arguments), typed, RealClock(), say))
+    if not made.tree.crawl.contact and not made.tree.crawl.allow_private:
+        say("no --contact given: those who run the sites cannot reach you; a mail address or a page would help")
+    name, seeds = made.tree.cluster.name, counted(made.seeds, "seed")
+    say(f"{name}: {'a new crawl' if made.is_new else 'goes on'}, {seeds}; {counted(made.nodes, 'node')} at work")
+    if not made.nodes:
+        say(f"start nodes with `{COMMAND} node --cluster {arguments.cluster}`, on as many machines as you like")
+    return 0
 
 
 def default_dir(seeds: Spooled) -> Path:

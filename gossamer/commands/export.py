@@ -5,6 +5,8 @@
     cdxj         the index to replay the archive by
     links        a link a line
     hostgraph    source host, target host, number of links
+    kafka        what a crawl's sinks have not got yet: they are set by `sinks.kafka` and `sinks.postgres`, and a
+    postgres     crawl feeds them by itself while it runs (export/sinks/)
 
 What a target has already is noted in the crawl's folder (export/positions.py). What is new is all between there and
 the end of the archive as it was last committed. The order makes a crash harmless: note the target, write the files,
@@ -23,13 +25,18 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gossamer import config
+from gossamer.clock import RealClock
 from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.export import positions
 from gossamer.export.formats import LINE_FORMATS, ExportView, Source, Texts, to_parquet
 from gossamer.export.positions import Export, ExportsFault
+from gossamer.export.sinks.feed import Feed, alone, sink_of
+from gossamer.export.sinks.sink import PACKAGES, SinkAway, SinkRefused, wanted
 from gossamer.export.targets import BucketTarget, LocalTarget, Target
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.runtime.event_loop import in_loop
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.settings import Tree
 from gossamer.text import counted
@@ -40,7 +47,7 @@ gossamer export crawl-example.com --to jsonl --text | head
 gossamer export crawl-example.com --to cdxj --out s3://bucket/index.cdxj
 """
 
-FORMATS = ("parquet", "jsonl", "cdxj", "links", "hostgraph")
+FORMATS = ("parquet", "jsonl", "cdxj", "links", "hostgraph", *PACKAGES)
 FLAGS = ("text", "with_noindex", "with_noarchive")
 
 
@@ -52,9 +59,13 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.to is None and arguments.forget is None:
             show(crawl, as_json=arguments.json)
             return
-        with positions.locked(crawl, only_reading=arguments.forget is None and arguments.out in (None, "-")):
+        is_printed = arguments.out in (None, "-") and arguments.to not in PACKAGES
+        with positions.locked(crawl, only_reading=arguments.forget is None and is_printed):
             if arguments.forget is not None:
                 forget(crawl, arguments.forget)
+            elif arguments.to in PACKAGES:
+                with alone(crawl):
+                    in_loop(feed(crawl, arguments))
             else:
                 hand_on(crawl, arguments)
     except ExportsFault as fault:
@@ -67,6 +78,12 @@ def check(arguments: argparse.Namespace) -> None:
     if to is None and (out is not None or given):
         what = f"--out {out}" if out is not None else given[0]
         raise UsageError(f"{what}: as what? Give --to as well: {', '.join(FORMATS)}")
+    if to in PACKAGES:
+        if any(getattr(arguments, flag) for flag in FLAGS):
+            raise UsageError(
+                f"{given[-1]} is not for --to {to}: its records have no text, and say what a page asks for"
+            )
+        return
     if to == "parquet" and out in (None, "-"):
         raise UsageError("--to parquet needs a folder: name one with --out")
     if to == "parquet" and find_spec("pyarrow") is None:
@@ -116,6 +133,26 @@ def hand_on(crawl: Path, arguments: argparse.Namespace) -> None:
             positions.note(crawl, target.name, end)
     said = report(arguments, source)
     print(said, file=sys.stdout if target else sys.stderr)
+
+
+async def feed(crawl: Path, arguments: argparse.Namespace) -> None:
+    """What a sink has not got yet."""
+    key = f"sinks.{arguments.to}"
+    tree, clock = config.load(crawl, flags={key: arguments.out}).tree, RealClock()
+    if arguments.to not in wanted(tree.sinks):
+        raise UsageError(f"--to {arguments.to}: {crawl} has no {key}: say where with --out")
+    sink = Feed(crawl, sink_of(arguments.to, tree, clock), clock)
+    try:
+        await sink.open(is_full=arguments.full)
+        await sink.catch_up()
+    except SinkRefused as fault:
+        raise UsageError(str(fault)) from fault
+    except SinkAway as fault:
+        raise FolderError(f"{fault}; what it has not got waits in the archive") from fault
+    finally:
+        await sink.close()
+    facts = {"target": sink.sink.target, "to": arguments.to, "visits": sink.handed_on}
+    print(json.dumps(facts) if arguments.json else f"{sink.sink.target}: {counted(sink.handed_on, 'new visit')}")
 
 
 def target_of(arguments: argparse.Namespace, tree: Tree, open_things: ExitStack) -> Target | None:
@@ -207,7 +244,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--out",
         metavar="TARGET",
-        help="a folder for parquet, else a file (.gz packs it), here or at s3://BUCKET/NAME; without, it is printed",
+        help="a folder for parquet, else a file (.gz packs it), here or at s3://BUCKET/NAME; without, it is printed; "
+        "for a sink its servers, where the crawl has no setting",
     )
     verb.add_argument("--full", action="store_true", help="everything once more, in place of what the target has")
     verb.add_argument("--text", action="store_true", help="with the text of every page (parquet and jsonl)")

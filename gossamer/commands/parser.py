@@ -28,6 +28,7 @@ GROUPS = (
         "gossamer crawl https://example.com --max-pages 500 --contact you@example.org",
         {
             "crawl": "start a crawl, or resume the one in --dir",
+            "node": "this machine's part of a crawl that several machines share",
             "demo": "the whole thing offline in half a minute",
         },
     ),
@@ -84,14 +85,15 @@ GROUPS = (
             "bench": "measure this machine, with other crawlers beside us on the same pages",
             "plan": "machines, network and storage for a crawl of N pages a month",
             "completion": "a script that completes verbs and flags in bash, zsh or fish",
+            "man": "the manual page gossamer(1)",
         },
     ),
 )
 VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 
 # Where a verb's file is not commands/VERB.py.
-FILES = dict.fromkeys(("pause", "resume", "stop"), "steer")
-FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion")}
+FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node"}
+FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 
 
 TOP_FLAGS = ("-h", "--help", "--version")

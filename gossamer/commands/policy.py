@@ -26,7 +26,7 @@ from gossamer import config, settings
 from gossamer.commands.verb import host_name, number, say, whole
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.priority import with_start
 from gossamer.inspect.view import CrawlView, bracketed

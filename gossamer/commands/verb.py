@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +34,19 @@ def show(text: str) -> None:
 def say(text: str) -> None:
     """What goes on, on standard error."""
     print(printable(f"gossamer: {text}"), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """What is imported here comes with an extra of the package, which may not be installed."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        if fault.name is None or fault.name.startswith("gossamer"):
+            raise
+        raise UsageError(
+            f"this needs the package {fault.name}, which is not installed: pip install 'gossamer[{name}]'"
+        ) from None
 
 
 def url_of(text: str) -> Url:

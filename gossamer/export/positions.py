@@ -7,12 +7,14 @@ move when what it wrote is durable, and only then, so a crash in between repeats
 position is the end of a partition's archive as it was committed then; what lies behind it is still to be handed on,
 and compaction leaves it alone. A target that nobody fills any more holds the archive up until it is forgotten.
 
-One at a time works on exports or on the files that they read: `locked`.
+One at a time works on exports or on the files that they read: `locked`. Sinks (export/sinks/) are exports that go on
+while a crawl runs, when nobody can compact: they note their positions here, and need no lock.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,12 +54,17 @@ def read(crawl: Path) -> Exports:
 
 
 def note(crawl: Path, target: str, export: Export | None) -> None:
-    """Keep this about a target, durably; None: forget it."""
-    exports = read(crawl)
-    exports.pop(target, None)
-    if export is not None:
-        exports[target] = export
-    atomic.replace(crawl / FILE, msgspec.json.format(msgspec.json.encode(exports)))
+    """Keep this about a target, durably; None: forget it. Sinks of a running crawl do so beside an export."""
+    folder = os.open(crawl, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # for as long as it takes to write it
+        exports = read(crawl)
+        exports.pop(target, None)
+        if export is not None:
+            exports[target] = export
+        atomic.replace(crawl / FILE, msgspec.json.format(msgspec.json.encode(exports)))
+    finally:
+        os.close(folder)
 
 
 @contextmanager

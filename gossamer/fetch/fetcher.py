@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
-from gossamer.interfaces import BookingOf, HostBlocked, SchemeFetcher
+from gossamer.interfaces import BookingOf, HostBlocked, HostElsewhere, SchemeFetcher
 from gossamer.records import (
     SITEMAP,
     Answer,
@@ -116,6 +116,9 @@ class Fetcher:
             except HostBlocked:
                 detail = f"redirected to {host_of(url)}, which a policy blocks"
                 answer = Failed(Reason.BLOCKED, None, detail, self._clock.now())
+            except HostElsewhere:
+                detail = f"redirected to {host_of(url)}, which another node asks"
+                answer = Failed(Reason.OWNERSHIP, None, detail, self._clock.now())
         if isinstance(answer, Refused | Postponed):
             return answer  # a private address, or no name server: the same holds for every page of this host
         copy = self._copy(origin, answer, before)

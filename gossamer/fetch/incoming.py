@@ -45,6 +45,7 @@ class Incoming:
         self.unwanted_type = ""  # the answer's media type, where we do not want its body
         self.distrusts = False  # the server's certificate
         self.had_news = False  # on a kept connection, before anything was asked
+        self.is_too_late = False  # we may not ask this host any more
         self.our_fault: OSError | None = None  # our disk, memory, files or ports have no room
 
         self._head_room = limits.header_bytes_max
@@ -54,11 +55,15 @@ class Incoming:
         self._connection: socket.socket | None = None  # our end of the connection
         self._opened: list[socket.socket] = []  # libcurl has its own copies
         self._crumbs = 0
+        self._may_ask: Callable[[], bool]
         self._asked: Callable[[], None]
         self._answers: Callable[[], None]
         self._pauses: Callable[[], None]
 
-    def attach(self, curl: pycurl.Curl, multi: Multi, *, allow_private: bool) -> None:
+    def attach(
+        self, curl: pycurl.Curl, multi: Multi, *, allow_private: bool, may_ask: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._may_ask = may_ask
         self._asked, self._answers = partial(multi.asked, curl), partial(multi.answers, curl)
         self._pauses = partial(multi.pauses, curl)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, partial(self.open_socket, allow_private))
@@ -87,6 +92,9 @@ class Incoming:
             if self._connection is not None and has_unread_bytes(self._connection):
                 self.had_news = True
                 return int(pycurl.PREREQFUNC_ABORT)
+        if not self._may_ask():
+            self.is_too_late = True
+            return int(pycurl.PREREQFUNC_ABORT)
         self.requests += 1
         self._asked()
         return int(pycurl.PREREQFUNC_OK if self.requests == 1 else pycurl.PREREQFUNC_ABORT)
@@ -125,7 +133,9 @@ class Incoming:
     @property
     def is_cut_by_us(self) -> bool:
         """The callbacks have ended the transfer, and there is a word for why."""
-        return bool(self.truncated or self.headers_are_too_large or self.is_unasked or self.unwanted_type)
+        return bool(
+            self.truncated or self.headers_are_too_large or self.is_unasked or self.unwanted_type or self.is_too_late
+        )
 
     def hang_up(self, *, is_kept: bool) -> None:
         """Our ends of what was opened may go, but that of a connection which may be used again is watched."""

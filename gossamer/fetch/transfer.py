@@ -66,6 +66,9 @@ NotAsked = Refused | Failed | Postponed
 PaceOf = Callable[[str, int], Awaitable[Pause]]  # interfaces.SharedState.pace
 
 
+NOT_OURS_S = 1.0  # until a host is looked at again that may not be ours any more
+
+
 class Received(msgspec.Struct, frozen=True):
     """All that came of one transfer. `reason` is None where the answer came to its end, or was cut by us."""
 
@@ -101,10 +104,12 @@ class Transfers:
         allow_private: bool = False,
         folder: Path | None = None,
         pace: PaceOf | None = None,
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
-        `pace`: what a request to an address has to wait for, see interfaces.SharedState.
+        `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at in the
+        moment in which a request would go out, whatever it waited for before.
         """
         self.settings = settings
         self.clock = clock
@@ -112,6 +117,7 @@ class Transfers:
         self._allow_private = allow_private
         self._folder = folder
         self._pace = pace
+        self._may_ask = may_ask
         self._surplus_bytes = 0  # received, and not charged yet by `pace`
         self._preparing: set[asyncio.Task[Any]] = set()  # those who wait for a name, or for `pace`
         self._hurried: set[asyncio.Task[Any]] = set()  # of these, whom we have cancelled ourselves
@@ -169,6 +175,8 @@ class Transfers:
             received = await self._once(
                 url, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
             )
+        if incoming.is_too_late:
+            return Postponed(NOT_OURS_S, Reason.OWNERSHIP)
         if incoming.refused_address is not None:
             return Refused(Reason.PRIVATE_ADDRESS, incoming.refused_address)
         if incoming.our_fault is not None:
@@ -260,7 +268,7 @@ class Transfers:
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
-        incoming.attach(curl, self._multi, allow_private=self._allow_private)
+        incoming.attach(curl, self._multi, allow_private=self._allow_private, may_ask=self._may_ask)
         started_at = self.clock.now()
         self.under_way[curl] = UnderWay(host_of(url), started_at)
         reason, detail = None, ""

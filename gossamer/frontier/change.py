@@ -29,12 +29,13 @@ from gossamer.frontier.disk.tables import (
 from gossamer.frontier.disk.tail import Tail
 from gossamer.frontier.front import Front
 from gossamer.frontier.leases import Leases
+from gossamer.frontier.rules.origins import meet
 from gossamer.frontier.rules.priority import order
 from gossamer.frontier.rules.steps import Step
 from gossamer.interfaces import BATCH_MAX, Planner, Store
 from gossamer.records import Fetched, Host, Moved, Outcome, Reason, State, UrlRecord
 from gossamer.settings import FrontierSettings
-from gossamer.url.site import clock_name, host_of, site_of
+from gossamer.url.site import clock_name, host_of, origin_of, site_of
 
 WHOLE_FULL = "the crawl holds frontier.queue_max URLs"
 
@@ -137,6 +138,8 @@ class Change:
         if host.queued >= self._settings.host_queue_max and not self._make_room(of_host, host, wanted):
             self.refuse(key, known, Reason.QUEUE_FULL)
             return
+        if (origin := origin_of(known.url)) not in host.origins:
+            meet(host, origin)
         self._meta.turn += 1
         entry = queue_key(of_host, wanted, self._meta.turn)
         value = key  # the rest of the record is in `urls`

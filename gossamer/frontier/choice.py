@@ -3,10 +3,13 @@
 A host's turn goes to its next URL, unless somebody booked it, the host has to wait, or enough of it was fetched.
 
 URLs that may not be asked for any more are refused here, when their turn comes and not before: a budget may have
-grown by then. As many at a time as a batch holds, so that thousands of them do not hold up everybody else.
+grown by then. Those of an origin at which nobody answers are set aside in the same way (rules/origins.py). As many at
+a time as a batch holds, so that thousands of them do not hold up everybody else.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from gossamer.frontier.back import Back
 from gossamer.frontier.bookings import Bookings
@@ -17,9 +20,13 @@ from gossamer.frontier.disk.tables import Entry, key_in, url_record_in
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
 from gossamer.frontier.patterns import Patterns
+from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.origins import away, back_at
 from gossamer.frontier.site_pace import SitePace
 from gossamer.interfaces import BATCH_MAX
-from gossamer.records import Host, Reason, Refused, UrlRecord
+from gossamer.records import Host, Reason, Refused, State, UrlRecord
+from gossamer.url.site import host_of, origin_of
+from gossamer.visit_history import Away
 
 OF_NEW_PAGES = frozenset({Reason.HOST_BUDGET, Reason.SITE_BUDGET, Reason.TRAP_HOST})  # not of a page that we have
 PAUSE_S = 1.0  # how soon a host notices that it is no longer paused
@@ -35,7 +42,10 @@ class Choice:
         due: Due,
         bookings: Bookings,
         site_pace: SitePace,
+        revisits: Revisits,
+        retries: int,
     ) -> None:
+        """`retries`: of an origin that does not answer; from then on it rests."""
         self._front = front
         self._reader = reader
         self._budgets = budgets
@@ -43,6 +53,8 @@ class Choice:
         self._due = due
         self._bookings = bookings
         self._site_pace = site_pace
+        self._revisits = revisits
+        self._retries = retries
 
     # ---- slots -------------------------------------------------------------------------------------------
 
@@ -99,17 +111,32 @@ class Choice:
         """The host's next URL; those that may not be asked for are refused on the way, as many as a batch holds."""
         while change.size < BATCH_MAX and (entry := back.next()) is not None:
             refused = self._budgets.refusal(back.host, change.site)
-            if refused is None and not self._patterns.has_spent(back.key, back.host):
+            is_free = refused is None and not self._patterns.has_spent(back.key, back.host)
+            if is_free and not any(back.host.origins.values()):
                 return entry
             key = key_in(*entry)
             known = url_record_in(entry[1]) or self._reader.known(key)
             assert known is not None, f"queued but unknown: {entry}"
             refused = refused or self._trap(back, known)
             if refused is None or (known.history is not None and refused.reason in OF_NEW_PAGES):
-                return entry
+                if (found := away(back.host, origin_of(known.url), change.now)) is None:
+                    return entry
+                self._let_wait(change, entry, key, known, found)
+                continue
             change.dequeue(entry[0], change.host(key, back.host.name), known)
             change.refuse(key, known, refused.reason, refused.detail)
         return None
+
+    def _let_wait(self, change: Change, entry: Entry, key: bytes, known: UrlRecord, found: Away) -> None:
+        """Nobody answers at its origin: it waits for the next try there, and the turn goes to another."""
+        host, due_at = change.host(key, host_of(known.url)), back_at(found, key)
+        change.dequeue(entry[0], host, known)
+        waiting = {"state": State.WAITING, "reason": Reason(found.reason), "detail": found.detail, "due_at": due_at}
+        change.put_url_record(key, msgspec.structs.replace(known, **waiting))
+        if known.history is None:
+            self._due.put_url(change, due_at, key, host, rests=found.rests > self._retries)
+        else:
+            self._revisits.put(change.batch, due_at, key)
 
     def _trap(self, back: Back, known: UrlRecord) -> Refused | None:
         detail = self.suspicion(back.key, back.host, known) if known.history is None else None

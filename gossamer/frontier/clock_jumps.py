@@ -16,6 +16,7 @@ import msgspec
 from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.tables import HOST_KEY_BYTES, Meta, decode_host, due_key, encode, moment_of
 from gossamer.frontier.front import Front
+from gossamer.frontier.rules import origins
 from gossamer.interfaces import BATCH_MAX, Store
 
 AHEAD_S = 60.0  # less is what clocks differ by, and what a batch may be late
@@ -32,7 +33,8 @@ def move_back(store: Store, reader: PartitionReader, meta: Meta, now: float, del
     batch = store.batch()
     for key, value in store.scan("hosts"):
         host = decode_host(value)
-        if host.next_turn_at > now:
+        is_away = origins.move_back(host, ahead_s, now)
+        if host.next_turn_at > now or is_away:
             if host.ready_at > now:
                 host.ready_at = max(host.ready_at - ahead_s, now + max(host.delay_s, delay_s))
             if host.is_resting:
@@ -52,6 +54,7 @@ def move_back(store: Store, reader: PartitionReader, meta: Meta, now: float, del
                 store.write(batch, sync=False)
                 batch = store.batch()
     meta.written_at = now
+    meta.floor_at = min(meta.floor_at, now)
     batch.put("meta", b"meta", encode(meta))
     store.write(batch, sync=True)
     return ahead_s

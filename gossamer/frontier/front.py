@@ -57,6 +57,7 @@ class Front:
         self._has_newcomers = False  # since the last look nobody waited, and now somebody does
         self.set_forward_at = 0.0  # the clock, by seconds that never passed
         self._not_before = 0.0  # for hosts that get a slot now
+        self._floor = (0.0, 0.0)  # when an earlier owner may have asked any host last, and the least delay since then
         self._lately: dict[bytes, Host] = {}  # hosts that were met, in two generations
         self._earlier: dict[bytes, Host] = {}
 
@@ -190,8 +191,15 @@ class Front:
             yield key
             self._read_to[name] = turn  # only when the next is asked for: the last one seen may stay where it is
 
+    def leave_alone(self, since: float, least_s: float) -> None:
+        """Any host may have been asked until then, and nobody noted it: its delay runs from there at the earliest.
+
+        Applied when a host gets a slot: there may be millions of them, and few are ever met before it is over."""
+        self._floor = (since, least_s)
+
     def enter(self, key: bytes, host: Host) -> Back:
-        host.ready_at = max(host.ready_at, self._not_before)
+        since, least_s = self._floor
+        host.ready_at = max(host.ready_at, self._not_before, since + max(host.delay_s, least_s))
         back = self.active[key] = Back(self._store, key, host)
         return back
 
@@ -283,6 +291,7 @@ class Front:
         """The clock was set forward to `now`: whoever was not to be asked yet is not to be asked for as long."""
         self.set_forward_at = now
         self._not_before = now + REST_S  # those that wait for a slot have to wait no longer than that
+        self._floor = (self._floor[0] + by_s, self._floor[1])
         for back in self.active.values():
             if back.host.ready_at > now - by_s:
                 back.host.ready_at += by_s

@@ -15,8 +15,8 @@ asked again after its delay, while the page still waits to be stored.
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. The class
 has the verbs; every decision is one of its parts' (parts.py puts them together): intake.py what becomes of a link,
 front.py and choice.py which host gets a slot and what its turn is spent on, back.py its URLs, leases.py what is out,
-outcomes.py and steps.py what came of it, due.py what waits, revisits.py what is visited again, change.py how it gets
-to the disk.
+outcomes.py and steps.py what came of it, due.py what waits, revisits.py what is visited again, lifted.py what comes
+back that was refused, change.py how it gets to the disk.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ from gossamer.frontier.clock_jumps import put_off
 from gossamer.frontier.disk.seen import Seen
 from gossamer.frontier.disk.tables import Totals, host_key, url_key
 from gossamer.frontier.leases import Ignored, expire
+from gossamer.frontier.lifted import Lifted, Walk
 from gossamer.frontier.parts import Parts
 from gossamer.frontier.recovery import recover
 from gossamer.frontier.retry import Cursor, release_url
+from gossamer.frontier.rules.limits import Values
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Filter, Planner, Store
 from gossamer.records import (
@@ -77,11 +79,17 @@ class Frontier:
         is_home: Callable[[str], bool] = lambda host: True,
         planner: Planner | None = None,
         revisit_share: float = 0.0,
+        in_force: Values | None = None,
+        *,
+        is_clean: bool = True,
     ) -> Self:
         """The frontier of a store, whatever happened to whoever had it open last.
 
+        `is_clean`: the store knows of every request that was made. Else no host is asked before its delay from now.
         `folder`: for the two files beside the store. `is_home`: whether a person asked for a host; where nothing is
-        said, for all of them. Without a `planner` pages are worth the same, and none is visited again."""
+        said, for all of them. Without a `planner` pages are worth the same, and none is visited again.
+        `in_force`: the settings that refusals depend on (rules/limits.py): what an earlier owner refused by stricter
+        ones comes back, from the first `apply_policies` on."""
         parts = Parts.open(
             store,
             folder,
@@ -93,9 +101,14 @@ class Frontier:
             is_home,
             planner,
             revisit_share,
+            in_force,
         )
+        if not is_clean:
+            parts.meta.floor_at = clock.now()  # durable with what is given back: the next owner keeps to it, too
+        parts.front.leave_alone(parts.meta.floor_at, politeness.delay_s)
         frontier = cls(parts)
-        frontier._give_back(parts.recorder.found())
+        if parts.reader.has_anything:
+            frontier._give_back(parts.recorder.found())
         parts.recorder.leave()
         return frontier
 
@@ -134,7 +147,8 @@ class Frontier:
         return self._parts.meta.log_position
 
     def begin(self, epoch: int) -> None:
-        """Somebody owns this partition from now on: durable before anything is written elsewhere."""
+        """Somebody owns this partition from now on: durable before anything is written elsewhere. Where nothing was
+        ever written, here or elsewhere, it is with the first link."""
         self._parts.meta.epoch = epoch
         self.save_plans()
 
@@ -175,7 +189,7 @@ class Frontier:
     @property
     def is_empty(self) -> bool:
         """Nothing can be done about URLs that were never fetched: there are none, or their outage goes on."""
-        if self.totals.open or not self._parts.trusted.is_done:
+        if self.totals.open or not self._parts.lifted.is_done:
             return False
         due_at = self._parts.due.next_at
         return not self.totals.resting or due_at is None or due_at > self._parts.clock.now()
@@ -184,10 +198,19 @@ class Frontier:
     def is_done_for_now(self) -> bool:
         """The same, and what failed and is tried again much later does not count either."""
         totals, due_at = self.totals, self._parts.due.next_at
-        if totals.open > totals.later or not self._parts.trusted.is_done:
+        if totals.open > totals.later or not self._parts.lifted.is_done:
             return False
         is_waiting = totals.resting or totals.later
         return not is_waiting or due_at is None or due_at > self._parts.clock.now() + SOON_S
+
+    @property
+    def lifted(self) -> Lifted:
+        """What was refused, and is looked at again."""
+        return self._parts.lifted
+
+    def returned(self) -> list[Walk]:
+        """What has been looked through, and come back, since this was asked last."""
+        return self._parts.lifted.ended(self._parts.change())
 
     def overdue(self) -> int:
         """Pages that should have been visited again by now."""
@@ -198,7 +221,7 @@ class Frontier:
         parts = self._parts
         if only_booked:
             return parts.bookings.next_at()
-        if not parts.trusted.is_done:
+        if not parts.lifted.is_done:
             return parts.clock.now()
         runs_out_in_s = parts.leases.runs_out_in_s(parts.clock.awake())
         expiry = None if runs_out_in_s is None else parts.clock.now() + runs_out_in_s
@@ -243,7 +266,7 @@ class Frontier:
         """What the operator says holds from each host's next turn on."""
         self._parts.front.apply_policies(policies)
         self._parts.site_pace.apply_policies()
-        self._parts.trusted.apply_policies(policies)
+        self._parts.lifted.apply_policies(self._parts.change(), policies)
 
     def put_off(self, by_s: float) -> None:
         """The clock was set forward, by seconds that never passed: no host is asked the sooner for it."""
@@ -253,7 +276,10 @@ class Frontier:
         parts.site_pace.put_off(by_s, now)
 
     def save_plans(self) -> None:
-        """What the planner decided with other partitions is durable before they hear of it."""
+        """What the planner decided with other partitions is durable before they hear of it. A partition that no link
+        has come to yet has no store, and decides nothing."""
+        if not self._parts.reader.has_anything:
+            return
         change = self._parts.change()
         change.is_dirty = True
         change.write(sync=True)
@@ -264,7 +290,9 @@ class Frontier:
         """Let links in through the link filter; those seen before change nothing. Returns how many URLs are new.
 
         `position`: of the link log, behind them; kept in the same batch as the last of them."""
-        return self._parts.intake.add(self._parts.change(), links, position, sync=sync)
+        change = self._parts.change()
+        self._parts.lifted.note_first(change)
+        return self._parts.intake.add(change, links, position, sync=sync)
 
     # ---- lease -------------------------------------------------------------------------------------------
 
@@ -273,7 +301,7 @@ class Frontier:
         parts = self._parts
         change = parts.change()
         parts.seen.remake_some()
-        parts.trusted.bring_back(change)
+        parts.lifted.bring_back(change)
         expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now, parts.clock.awake())
         parts.due.wake(change)
         parts.revisits.wake(change)
@@ -307,6 +335,10 @@ class Frontier:
 
     def processed(self) -> None:
         self._parts.recorder.leave()
+
+    def give_back(self, lease: Lease) -> None:
+        """What came of a lease is not wanted, and its URL stands in its queue again."""
+        self._parts.outcomes.give_back(lease, self._parts.clock.now())
 
     def finish(
         self, outcomes: Sequence[Outcome], places: Sequence[Place | None], archive_end: Place | None = None

@@ -29,25 +29,23 @@ from gossamer.frontier.front import Front
 from gossamer.frontier.leases import Leases
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.limits import BY_LINK_FILTER
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import BATCH_MAX, Filter, Planner
 from gossamer.records import SITEMAP, Host, Link, Reason, State, Url, UrlRecord
 from gossamer.url.site import clock_name, host_of, origin_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
-LIFTED = frozenset(
-    {
-        Reason.MAX_DEPTH,
-        Reason.BLOCKED,
-        Reason.HOST_BUDGET,
-        Reason.SITE_BUDGET,
-        Reason.QUEUE_FULL,
-        Reason.HOST_DOWN,
-        Reason.CRAWL_DELAY_TOO_LONG,
-        Reason.TRAP_PATTERN,
-        Reason.TRAP_HOST,
-    }
-)
+LIFTED = BY_LINK_FILTER | {
+    Reason.BLOCKED,
+    Reason.HOST_BUDGET,
+    Reason.SITE_BUDGET,
+    Reason.QUEUE_FULL,
+    Reason.HOST_DOWN,
+    Reason.CRAWL_DELAY_TOO_LONG,
+    Reason.TRAP_PATTERN,
+    Reason.TRAP_HOST,
+}
 # Refusals by the link filter that are recorded, and not only counted: the URL may be let in later, and `why` has to
 # know.
 RECORDED = frozenset({Reason.MAX_DEPTH, Reason.TRAP_PATTERN})
@@ -172,7 +170,7 @@ class Intake:
         """Whether the link brought something new, now that all is known of its URL; `reason` speaks against it."""
         if known is not None and (known.reason not in LIFTED or known.state is not State.REFUSED or reason):
             if (link.depth < known.depth or known.max_depth is not None) and (
-                known.state in (State.QUEUED, State.WAITING)
+                (known.state in (State.QUEUED, State.WAITING) or known.reason is Reason.MAX_DEPTH)
                 and (nearer := with_shorter_path(known, link)) is not known
             ):
                 change.renew(key, nearer)

@@ -174,13 +174,18 @@ def expire(leases: Leases, store: Store, front: Front, delay_s: float, now: floa
     """Take back leases that ran out. Those who hold one stop by then, so the host is free."""
     batch = store.batch()
     for key in leases.expired(awake):
-        held = leases.end(batch, key)
-        back = held.back
-        back.put_back(held.entry)
-        back.out -= 1
-        if back.asked == key:
-            back.asked = None
-            back.host.ready_at = max(back.host.ready_at, now + max(back.host.delay_s, delay_s))
-            batch.put("hosts", back.key, encode(back.host))
-        front.arm(back)
+        take_back(leases, batch, front, key, delay_s, now)
     store.write(batch, sync=False)
+
+
+def take_back(leases: Leases, batch: Batch, front: Front, key: bytes, delay_s: float, now: float) -> None:
+    """A URL that is out stands in its queue again. A host that has not answered may have been asked just now."""
+    held = leases.end(batch, key)
+    back = held.back
+    back.put_back(held.entry)
+    back.out -= 1
+    if back.asked == key:
+        back.asked = None
+        back.host.ready_at = max(back.host.ready_at, now + max(back.host.delay_s, delay_s))
+        batch.put("hosts", back.key, encode(back.host))
+    front.arm(back)

@@ -14,9 +14,10 @@ from gossamer.frontier.choice import Choice
 from gossamer.frontier.disk.tables import TURN_BYTES, Meta, encode
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
-from gossamer.frontier.leases import Held, Ignored, Leases
+from gossamer.frontier.leases import Held, Ignored, Leases, take_back
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.origins import note, waits
 from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.politeness import ended_at, start_delay
 from gossamer.frontier.rules.steps import after, is_down, next_step
@@ -34,6 +35,7 @@ from gossamer.records import (
     State,
 )
 from gossamer.settings import FrontierSettings, PolitenessSettings
+from gossamer.url.site import origin_of
 
 PUT_BACK = (RobotsRead, Postponed)  # results that leave their URL where it stood
 
@@ -67,6 +69,7 @@ class Outcomes:
         self._limits = limits
         self._politeness = politeness
         self._planner = planner
+        self._waits_s = waits(limits.retries_s, limits.rests_s)
 
     # ---- the answer has ended ----------------------------------------------------------------------------
 
@@ -77,7 +80,8 @@ class Outcomes:
         self._leases.answered(held.key)
         back = held.back
         policy = self._front.policies.of(back.host) if self._front.has_policies else NONE
-        start_delay(back.host, result, self._politeness, policy, now, lease.attempt)
+        is_of_origin = note(back.host, origin_of(lease.url), result, lease.attempt, self._waits_s, now)
+        start_delay(back.host, result, self._politeness, policy, now, lease.attempt, is_of_origin=is_of_origin)
         if (ended := ended_at(result)) is None:
             self._site_pace.keep_turn(back, now)
         elif ended < self._front.set_forward_at:
@@ -98,6 +102,12 @@ class Outcomes:
             self._front.send_away(back)
         self._front.arm(back)
         return None
+
+    def give_back(self, lease: Lease, now: float) -> None:
+        if self._leases.of(lease) is not None:
+            batch = self._store.batch()
+            take_back(self._leases, batch, self._front, lease.id[TURN_BYTES:], self._politeness.delay_s, now)
+            self._store.write(batch, sync=False)
 
     # ---- the page is stored, and its links are sent ------------------------------------------------------
 
@@ -141,7 +151,7 @@ class Outcomes:
         change.dequeue(held.entry[0], host, held.known)
         is_first = held.known.history is None
         change.count(host, step, outcome, is_first=is_first)
-        if is_down(host, outcome, limits.host_failures_max):
+        if is_down(host, outcome, limits.host_failures_max, change.now):
             self._due.begin_rest(change, key[:8], host)
         if is_first and isinstance(outcome.result, Fetched):
             self._revisits.earn()

@@ -24,12 +24,13 @@ from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.intake import Intake
 from gossamer.frontier.leases import Leases
+from gossamer.frontier.lifted import Lifted
 from gossamer.frontier.outcomes import Outcomes
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.retry import Retries
 from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.limits import Values
 from gossamer.frontier.site_pace import SitePace
-from gossamer.frontier.trusted import Trusted
 from gossamer.interfaces import Filter, Planner, Store
 from gossamer.settings import FrontierSettings, PolitenessSettings, TrapsSettings
 
@@ -48,7 +49,7 @@ class Parts:
     recorder: Recorder
     due: Due
     revisits: Revisits
-    trusted: Trusted
+    lifted: Lifted
     patterns: Patterns
     site_pace: SitePace
     bookings: Bookings
@@ -72,6 +73,7 @@ class Parts:
         is_home: Callable[[str], bool],
         planner: Planner | None,
         revisit_share: float,
+        in_force: Values | None,
     ) -> Parts:
         reader = PartitionReader(store)
         meta = reader.meta()
@@ -92,7 +94,8 @@ class Parts:
         site_pace = SitePace(front, politeness.site_requests_per_s)
         bookings = Bookings(front, site_pace, politeness)
         budgets = Budgets(front, limits, traps.host_pages, is_home, meta.totals, credit)
-        choice = Choice(front, reader, budgets, patterns, due, bookings, site_pace)
+        choice = Choice(front, reader, budgets, patterns, due, bookings, site_pace, revisits, len(limits.retries_s))
+        retries = Retries(store, reader, front, due, revisits)
         return cls(
             store=store,
             clock=clock,
@@ -106,7 +109,7 @@ class Parts:
             recorder=Recorder(folder / "processing"),
             due=due,
             revisits=revisits,
-            trusted=Trusted(reader),
+            lifted=Lifted(store, front, link_filter, budgets, retries, meta.totals, limits, in_force),
             patterns=patterns,
             site_pace=site_pace,
             bookings=bookings,
@@ -128,7 +131,7 @@ class Parts:
                 politeness,
                 planner,
             ),
-            retries=Retries(store, reader, front, due, revisits),
+            retries=retries,
             planner=planner,
             moved_back_s=moved_back_s,
         )

@@ -20,14 +20,15 @@ from gossamer.frontier.disk.tables import decode_url_record, encode, host_key, i
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
 from gossamer.frontier.revisits import Revisits
+from gossamer.frontier.rules.origins import away, forgive
 from gossamer.frontier.rules.steps import PASSING
 from gossamer.interfaces import Store
 from gossamer.records import Reason, State, Url, UrlRecord
 from gossamer.url.canonical import is_crawled
-from gossamer.url.site import origin_of
+from gossamer.url.site import host_of, origin_of
 
 # What passes when a server, a name server or our own connection is back.
-OUTAGE = PASSING | {Reason.STALE_CONNECTION, Reason.HOST_DOWN, Reason.ROBOTS_UNREACHABLE}
+OUTAGE = PASSING | {Reason.STALE_CONNECTION, Reason.HOST_DOWN, Reason.ORIGIN_DOWN, Reason.ROBOTS_UNREACHABLE}
 # What an operator can ask for besides: somebody may have changed it, here or there.
 CAN_PASS = OUTAGE | {
     Reason.ROBOTS,
@@ -146,19 +147,22 @@ class Retries:
         if known.state is State.WAITING and known.history is None:
             self._due.wake_url(change, key, known)
         elif known.state in (State.WAITING, State.FAILED, State.REFUSED):
-            if known.due_at is not None:
-                self._revisits.remove(change.batch, known.due_at, key)
-            change.uncount(known)
-            change.enqueue(
-                key,
-                msgspec.structs.replace(
-                    known, state=State.QUEUED, reason=None, detail="", due_at=None, attempts=0, kills=0
-                ),
-            )
+            self.queue_again(change, key, msgspec.structs.replace(known, kills=0))
         else:
             return False
         self._ask_for_robots_again(change, known.url)
+        host = change.host(key, host_of(known.url))
+        if away(host, origin := origin_of(known.url), change.now) is not None:
+            forgive(host, origin)
         return True
+
+    def queue_again(self, change: Change, key: bytes, known: UrlRecord) -> None:
+        """A URL that failed, was refused or waits stands in its queue, as if it had been found just now."""
+        if known.due_at is not None:
+            self._revisits.remove(change.batch, known.due_at, key)
+        change.uncount(known)
+        again = msgspec.structs.replace(known, state=State.QUEUED, reason=None, detail="", due_at=None, attempts=0)
+        change.enqueue(key, again)
 
     def _ask_for_robots_again(self, change: Change, url: Url) -> None:
         copy = self._reader.robots(origin_of(url))

@@ -7,9 +7,10 @@ from typing import Any
 
 from gossamer.clock import Clock
 from gossamer.frontier.disk.tables import host_key
+from gossamer.frontier.rules.origins import all_away
 from gossamer.inspect.view import CrawlView
 from gossamer.records import Host
-from gossamer.text import counted, moment, size
+from gossamer.text import counted, moment, size, span
 
 Facts = dict[str, Any]
 
@@ -29,6 +30,10 @@ def host_facts(host: Host, now: float) -> Facts:
         "delay_reason": host.waits_for,
         "ready_in_s": round(max(0.0, host.next_turn_at - now), 3),
         "resting": host.resting,
+        "origins_away": [
+            {"why": found.detail, "reason": found.reason, "next_try_in_s": round(found.until - now, 1)}
+            for found in all_away(host, now)
+        ],
         "in_links": host.in_links,
         "leading_pages": host.led,
     }
@@ -47,8 +52,12 @@ def hosts_facts(view: CrawlView, hosts: Iterable[Host], clock: Clock) -> Iterato
 
 
 def host_line(facts: Facts) -> str:
-    """And a line for each trap on it."""
-    return "\n".join([_host_line(facts), *map(_trap_line, facts["traps"])])
+    """And a line for each origin that does not answer, and for each trap on it."""
+    return "\n".join([_host_line(facts), *map(away_line, facts["origins_away"]), *map(_trap_line, facts["traps"])])
+
+
+def away_line(found: Facts) -> str:
+    return f"    away: {found['why']}; next try in {span(found['next_try_in_s'])}, its other origins go on"
 
 
 def _trap_line(trap: Facts) -> str:

@@ -11,7 +11,7 @@ from gossamer.frontier.disk.seen import mistakes
 from gossamer.frontier.disk.tables import Totals
 from gossamer.inspect.recrawl_facts import recrawl_facts, recrawl_text
 from gossamer.inspect.view import CrawlView
-from gossamer.messages.control_messages import Now
+from gossamer.messages.control_messages import Now, SinkNow
 from gossamer.seeds import SeedList
 from gossamer.text import COMMAND, counted, explained, size
 
@@ -72,6 +72,17 @@ def now_facts(now: Now) -> Facts:
         "active_hosts": now.active_hosts,
         "memory_bytes": now.memory_bytes,
         "workers": [msgspec.to_builtins(worker) for worker in now.workers],
+        "sinks": [sink_facts(sink, now) for sink in now.sinks],
+    }
+
+
+def sink_facts(sink: SinkNow, now: Now) -> Facts:
+    return {
+        "sink": sink.to,
+        "title": sink.title,
+        "records": sink.handed_on,
+        "behind": sink.behind(now.totals),
+        "trouble": sink.trouble or None,
     }
 
 
@@ -140,6 +151,10 @@ def now_text(now: Facts) -> list[str]:
         f"  now          {now['pages_per_s']:>10,.1f}/s   {rates}, {now['pages_today']:,} pages today",
         f"  in memory    {size(now['memory_bytes']):>12}   {counted(now['active_hosts'], 'host')} at once",
     ]
+    for sink in now["sinks"]:
+        behind = "" if sink["behind"] is None else f", {sink['behind']:,} behind"
+        lines.append(f"  {sink['sink']:<12} {sink['records']:>12,}   records handed on{behind}")
+        lines += [f"               {'waits':>12}   {sink['trouble']}"] if sink["trouble"] else []
     return lines + [
         f"  worker {worker['number']:<5} {worker['state']:>12}   {worker['in_flight']:,} in flight,"
         f" {counted(len(worker['partitions']), 'partition')}, {size(worker['memory_bytes'])}"

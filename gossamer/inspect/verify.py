@@ -18,8 +18,9 @@ from gossamer.archive.opening import open_storage
 from gossamer.archive.segments import UNKNOWN, check_new, files, parsed
 from gossamer.archive.storage import ArchiveDamaged, Storage
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.store import RocksStore, StoreDamaged, is_store
+from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.process.fingerprints import duplicates
 from gossamer.records import Place

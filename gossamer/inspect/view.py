@@ -9,12 +9,16 @@ from pathlib import Path
 import msgspec
 
 from gossamer import config
+from gossamer.archive.opening import open_storage
+from gossamer.archive.segments import check_new
+from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.config import Configuration
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.store import RocksStore, StoreDamaged
+from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES, Totals, host_key
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.rules.policy import Policies
@@ -47,14 +51,18 @@ class CrawlView(AbstractContextManager["CrawlView"]):
             raise
 
     def _open(self, number: int) -> RocksStore:
+        path, settings = self.folder.partition(number), self.configuration.tree.archive
         for tries_left in (3, 2, 1, 0):
             try:
-                store = RocksStore(self.folder.partition(number), TABLES, read_only=True)
+                if not settings.url and not is_store(path):  # a bucket would have to be asked
+                    check_new(path, open_storage(settings, self.folder.archive), number)
+                store = RocksStore(path, TABLES, read_only=True)
                 break
-            except StoreDamaged:
-                # A running crawl may remove a file between our reading its name and opening it.
+            except (StoreDamaged, ArchiveDamaged) as fault:
+                # A running crawl may make a store meanwhile, or remove a file between our reading its name and
+                # opening it.
                 if tries_left == 0:
-                    raise
+                    raise StoreDamaged(str(fault), path) from fault
         self._exit.callback(store.close)
         return store
 

@@ -11,15 +11,17 @@ from gossamer.clock import Clock
 from gossamer.fetch.robots import rules_of
 from gossamer.frontier.disk.tables import host_key
 from gossamer.frontier.intake import TRAPS, is_trusted
+from gossamer.frontier.lifted import link_to
+from gossamer.frontier.rules.limits import BY_LINK_FILTER
 from gossamer.frontier.rules.priority import priority, with_start
 from gossamer.inspect.host_facts import host_facts
 from gossamer.inspect.page_facts import page_facts
 from gossamer.inspect.recrawl_facts import next_visit_facts, next_visit_text
 from gossamer.inspect.status_facts import archive_at
 from gossamer.inspect.view import CrawlView
-from gossamer.records import Link, Reason, State, Url, UrlRecord
+from gossamer.records import Host, Link, Reason, State, Url, UrlRecord
 from gossamer.text import EXPLAINED, counted, size, span
-from gossamer.url.site import host_of, origin_of
+from gossamer.url.site import clock_name, host_of, origin_of, site_of
 from gossamer.url.typed import NotASeed, url_in
 
 Facts = dict[str, Any]
@@ -62,9 +64,21 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
         parts = priority(host, known.depth, known.context, waited_s, fixed, known.priority, *worth)
         facts["priority"] = {name: round(value, 4) for name, value in asdict(parts).items()}
         facts["seed_priority"] = known.priority
+    if known.state is State.REFUSED:
+        facts["comes_back"] = _comes_back(view, known, clock)
     facts["found_by"] = list(_sources(view, known))
     facts["leads_to"] = list(_redirects(view, known))
     return facts
+
+
+def _comes_back(view: CrawlView, known: UrlRecord, clock: Clock) -> bool:
+    """Whether the limit or the policy that it was refused for holds no more, and nobody has looked since."""
+    if known.reason in BY_LINK_FILTER:
+        return view.filters(clock)(link_to(known)) is None
+    if known.reason is not Reason.BLOCKED or known.detail:  # else by dns.blocked
+        return False
+    host = host_of(known.url)
+    return not view.folder.policies().of(Host(name=clock_name(host), site=site_of(host))).blocked
 
 
 def _never_accepted(view: CrawlView, url: Url, clock: Clock) -> Facts:
@@ -130,6 +144,8 @@ def why_text(facts: Facts) -> str:
 def _story(facts: Facts) -> Iterator[str]:
     if facts.get("detail"):
         yield f"detail: {facts['detail']}"
+    if facts.get("comes_back"):
+        yield "that holds no more: it comes back by itself when the crawl goes on"
     if facts.get("fetched_at"):
         answer = f"status {facts['status']}" if facts["status"] is not None else "no answer"
         yield f"asked {facts['fetched_at']}, {answer}, attempt {facts['attempts']}"
@@ -155,7 +171,7 @@ def _story(facts: Facts) -> Iterator[str]:
             f"its host has {counted(host['queued'], 'URL')} queued and may be asked again "
             f"in {span(host['ready_in_s'])} ({EXPLAINED[Reason(host['delay_reason'])]})"
         )
-        if facts["robots_fault"] and facts["robots_fault"] != facts.get("detail"):
+        if facts["robots_fault"] and facts["robots_fault"] not in (facts.get("detail") or ""):
             yield facts["robots_fault"]
     if "priority" in facts:
         parts = facts["priority"]

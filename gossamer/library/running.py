@@ -8,7 +8,7 @@ program adds a seed afterwards, and ended where all that was to be visited again
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 
@@ -28,8 +28,10 @@ from gossamer.records import Fetched, Link, Outcome, Seed, Url
 from gossamer.seeds import Index, SeedList
 from gossamer.settings import Tree
 from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
+from gossamer.supervisor.returns import Returns
 from gossamer.supervisor.seeding import SeedFeed, accepted_seeds
 from gossamer.text import explained
+from gossamer.worker.waiting import looking, returned
 from gossamer.worker.worker import Worker
 
 LOOK_S = 1.0  # between two looks at what an operator may have changed, also while nothing is fetched
@@ -58,6 +60,7 @@ class Running:
         self._is_stopped = False
         self._to_visit: set[Url] = set()  # again, and not yet done
         self._revisit_at = 0.0
+        self._returns = Returns(folder.path)
         self._recrawl: RecrawlCoordinator
         self._watching: asyncio.Task[None]
 
@@ -94,9 +97,16 @@ class Running:
                     self._visit_again()
                 self._stop_where_it_is_over()
                 self._reporter.say(self._totals, self._next_at)
+                self._tell_what_returned()
                 worker.crawl.look_again()
         finally:
             worker.crawl.stop()
+
+    def _tell_what_returned(self) -> None:
+        partitions = self.worker.partitions
+        rejected = sum((Counter(totals.turned_away) for totals in self._totals), Counter[str]())
+        for text in self._returns.take(returned(partitions), looking(partitions), partitions, rejected):
+            LOG.info("%s", text)
 
     async def _feed(self) -> None:
         worker = self.worker
@@ -226,6 +236,7 @@ class Running:
                 await asyncio.wait([self._run])
             self._watching.cancel()
             await asyncio.wait([self._watching])
+            self._tell_what_returned()
         try:
             self._run.result()
             if not self._watching.cancelled():

@@ -16,7 +16,8 @@ from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.folder import CrawlFolder
-from gossamer.frontier.disk.store import RocksStore, StoreDamaged, is_store
+from gossamer.frontier.disk.faults import StoreDamaged
+from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.retry import retry_all

@@ -109,6 +109,26 @@ class Wait(msgspec.Struct, frozen=True, array_like=True):
     reason: Reason | None = None  # why not before
 
 
+class SinkNow(msgspec.Struct, frozen=True):
+    """A sink of a running crawl: somewhere that records of its pages go."""
+
+    to: str  # kafka | postgres
+    title: str  # PostgreSQL at host:port
+    handed_on: int = 0  # records, in this run
+    visits: int | None = None  # that the crawl had made when all was handed on; None: not yet in this run
+    trouble: str = ""  # why it gets nothing now
+    is_refused: bool = False  # it answers and does not take us
+
+    def behind(self, totals: Totals) -> int | None:
+        """Records that are still to be handed on; None: nobody knows yet."""
+        return None if self.visits is None else max(0, visits_in(totals) - self.visits)
+
+
+def visits_in(totals: Totals) -> int:
+    """What the archive has records of."""
+    return totals.pages + totals.visits + totals.moved
+
+
 class Now(Message, frozen=True):
     """A crawl at this moment, all its workers together. Rates are over the last ten seconds."""
 
@@ -140,6 +160,7 @@ class Now(Message, frozen=True):
     slow: tuple[SlowHost, ...] = ()  # of the last minute, the slowest first
     resting: tuple[RestingHost, ...] = ()  # the soonest first; not all where there are many
     wait: Wait | None = None  # None: somebody may be asked now, or there is nobody
+    sinks: tuple[SinkNow, ...] = ()
 
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")

@@ -30,6 +30,7 @@ class Welcome(Message, frozen=True):
     config: Tree
     kill_at: str = ""  # for tests: see kill_point.py
     log_fd: int | None = None  # where log lines go; the worker has inherited it
+    node: str = ""  # of a cluster; empty: this machine is alone
 
 
 class Ready(Message, frozen=True):
@@ -46,10 +47,18 @@ class Assign(Message, frozen=True):
 class Assigned(Message, frozen=True):
     totals: Totals
     damage: str = ""  # why it could not be opened, and what to do: no other worker could either
+    is_lost: bool = False  # it was somebody else's before it was open
 
 
 class Revoke(Message, frozen=True):
     """Finish what is in flight of a partition and close it; the answer comes when it can be opened elsewhere."""
+
+    partition: int
+    within_s: float | None = None  # what is in flight after that is let go of
+
+
+class Lose(Message, frozen=True):
+    """A partition is somebody else's already: drop all that is open of it."""
 
     partition: int
 
@@ -59,10 +68,11 @@ class Owners(Message, frozen=True):
     owners: list[int | None]
     damaged: tuple[int, ...] = ()  # partitions that nobody can own
     epochs: tuple[int, ...] = ()  # in which each partition is owned
+    elsewhere: tuple[int, ...] = ()  # partitions of other nodes
 
 
 class Ask(Message, frozen=True):
-    """Report; and whether to lease meanwhile, and whether to give back the pages that were allowed and not used."""
+    """Report; and whether to lease meanwhile, and whether to give back pages that were allowed and are not needed."""
 
     is_paused: bool
     give_back: bool
@@ -70,6 +80,7 @@ class Ask(Message, frozen=True):
     is_watched: bool = False  # somebody looks on: tell more of what happens
     recrawl_plan: RecrawlPlan | None = None  # a new one, from the statistics of all partitions
     wants_statistics: bool = False
+    owned_until: float | None = None  # by `Clock.boottime`: nothing is asked for after that; None: no end
 
 
 class Allow(Message, frozen=True):
@@ -91,13 +102,22 @@ class News(msgspec.Struct, frozen=True, array_like=True):
     slow: list[SlowHost] = []
 
 
+class Returned(msgspec.Struct, frozen=True, array_like=True):
+    """A partition has looked through what was refused, because something has become more generous."""
+
+    partition: int
+    key: str  # of the setting that was raised; `policy`
+    why: str  # what has changed, in words
+    urls: int  # that are queued again
+
+
 class Report(Message, frozen=True):
     totals: dict[int, Totals]  # of each partition that it owns
     in_flight: int
     active_hosts: int
     is_idle: bool
     positions: dict[int, int]  # in the link log of each: all before was applied
-    pages_left: int  # allowed, and not used; 0 where there is no limit
+    pages_left: int  # allowed, and not yet among the totals; 0 where there is no limit
     no_room: str  # why it cannot save
     news: News
     dns: DnsCounts  # since it lives
@@ -111,6 +131,10 @@ class Report(Message, frozen=True):
     resting: tuple[RestingHost, ...] = ()
     wait: Wait | None = None
     next_try_at: float | None = None  # of what failed or rests
+    pages_returned: int = 0  # of those that were allowed, because they were wanted back
+    pages_spare: int = 0  # of those left, what nothing in flight is expected to need
+    returned: tuple[Returned, ...] = ()  # since its last report
+    looking: tuple[tuple[str, int], ...] = ()  # what has changed, and how many refused URLs are looked at again
 
 
 class AddSeeds(Message, frozen=True):
@@ -162,4 +186,5 @@ class NoRoom(Message, frozen=True):
 
 
 ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
-ToWorker = Welcome | Assign | Revoke | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave | shared.Reply
+ToWorker = Welcome | Assign | Revoke | Lose | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave
+ToWorker |= shared.Reply

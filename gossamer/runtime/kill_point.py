@@ -1,8 +1,9 @@
 """A kill at a given moment, for tests of what a crash leaves behind.
 
 `GOSSAMER_KILL_AT=after_send:3` kills the first workers, each with SIGKILL when it has sent the links of a commit for
-the third time. The points are those that `Crawl.commit` names; workers that replace the dead live on. With `!` behind
-it, as in `after_send:3!`, they die of an exception instead, as of a bug.
+the third time. The points are those that `Crawl.commit` names, and
+`after_look` where some refused URLs were looked at again (worker/partition.py); workers that replace the dead live
+on. With `!` behind it, as in `after_send:3!`, they die of an exception instead, as of a bug.
 """
 
 from __future__ import annotations

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from gossamer.cluster.wire import Peer
 from gossamer.messages import worker_messages
+from gossamer.supervisor.worker_process import WorkerProcess
 
 
 @dataclass(eq=False)
 class Member:
     number: int
-    process: asyncio.subprocess.Process
+    process: WorkerProcess
     peer: Peer | None = None
     is_ready: bool = False
     report: worker_messages.Report | None = None
@@ -21,6 +22,7 @@ class Member:
     asked: tuple[object, int] = (None, 0)  # when it was asked: what was done from outside, pages it was allowed
     is_excused: bool = False  # it said why it ends, and nobody is to blame
     said: bytes = b""
+    watching: asyncio.Task[None] | None = None  # until its process has ended
 
     def __str__(self) -> str:
         return f"worker {self.number} (process {self.process.pid})"

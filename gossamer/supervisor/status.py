@@ -13,7 +13,7 @@ from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.rules.priority import by_tenth
-from gossamer.messages.control_messages import Event, Now, Point, RecentPoints, WorkerNow
+from gossamer.messages.control_messages import Event, Now, Point, RecentPoints, SinkNow, WorkerNow
 from gossamer.messages.worker_messages import Report
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.supervisor import history
@@ -32,6 +32,7 @@ class CrawlStatus:
         self.is_draining = False
         self.disk_free_bytes = 0
         self.recrawl_plan = RecrawlPlan()
+        self.sinks: dict[str, SinkNow] = {}
         self._folder = folder
         self._clock = clock
         self._ever: dict[int, Report] = {}  # the last report of every worker that ever lived: its counters stay
@@ -116,6 +117,7 @@ class CrawlStatus:
             slow=tuple(slowest(chain(progress.slow, *(report.slow for report in reports)))),
             resting=tuple(sorted(chain(*(report.resting for report in reports)), key=lambda host: host.until)),
             wait=min((report.wait for report in reports if report.wait), key=lambda wait: wait.at, default=None),
+            sinks=tuple(self.sinks.values()),
         )
 
     def recent(self) -> RecentPoints:

@@ -10,6 +10,7 @@ it does not end by itself.
 
 Signals: the first Ctrl-C (or SIGTERM) drains, which means that nothing more is leased and what is in flight is
 finished; the second stops at once, which is as safe as `kill -9`.
+Longer than 400 lines: a round is told in one place.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TextIO
@@ -29,12 +29,14 @@ from gossamer.clock import Clock
 from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.pace import CrawlPace, Pace
 from gossamer.cluster.shared import LocalShared
+from gossamer.config import UsageError
 from gossamer.fetch.dns import DnsCounts
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.frontier.disk.store import RocksStore, StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
+from gossamer.frontier.disk.store import RocksStore
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import Event
-from gossamer.messages.worker_messages import Ask
+from gossamer.messages.worker_messages import Ask, Report
 from gossamer.process.fingerprints import duplicates
 from gossamer.process.fingerprints.duplicates import Duplicates
 from gossamer.records import Seed
@@ -43,13 +45,18 @@ from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.seeds import Index, SeedList
 from gossamer.settings import Tree
 from gossamer.supervisor.alerts import Alerts, cause
+from gossamer.supervisor.cluster import Cluster
 from gossamer.supervisor.control_server import ControlServer
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
+from gossamer.supervisor.returns import Returns
 from gossamer.supervisor.seeding import SeedFeed
+from gossamer.supervisor.signals import Stop
+from gossamer.supervisor.sinks import Sinks
 from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.terminal import Terminal
 from gossamer.supervisor.worker_pool import WorkerPool
+from gossamer.supervisor.worker_process import Forked
 from gossamer.text import COMMAND, explained, size
 
 ROUND_S = 0.1
@@ -89,16 +96,19 @@ async def run_crawl(
     out: TextIO,
     started: Callable[[], None] = lambda: None,
     served_at: str = "",
+    log_fd: int | None = None,
+    forked: Sequence[Forked] = (),
 ) -> Ending:
     """Crawl in a folder until the work, a limit or the user ends it.
 
-    `started`: called when every partition is open. `served_at`: where its dashboard is, to be shown."""
+    `started`: called when every partition is open. `served_at`: where its dashboard is, to be shown. `log_fd`: where
+    the log goes, to be closed at the end. `forked`: the first workers, see worker_process.py."""
     folder.keep_format()
-    supervisor = Supervisor(folder, config, clock, out, started, served_at)
+    supervisor = Supervisor(folder, config, clock, out, started, served_at, log_fd, forked)
     supervisor.seeds_known = supervisor.seeds.take(seeds, config.crawl.scope)
     try:
         return await supervisor.run()
-    except* (FolderError, OSError, StoreDamaged) as faults:
+    except* (FolderError, UsageError, OSError, StoreDamaged) as faults:
         raise faults.exceptions[0] from faults  # one is enough for the user
 
 
@@ -111,9 +121,15 @@ class Supervisor:
         out: TextIO,
         started: Callable[[], None],
         served_at: str = "",
+        log_fd: int | None = None,
+        forked: Sequence[Forked] = (),
+        cluster: Cluster | None = None,
     ) -> None:
+        """`cluster`: where this machine is one of several."""
+        self._cluster = cluster
         self.folder = folder
         self._started = started
+        self._forked = forked
         self.config = config
         self.clock = clock
         self.status = CrawlStatus(folder, clock)
@@ -123,17 +139,20 @@ class Supervisor:
         self.seeds_known: Index
         self._feed: SeedFeed | None = None  # None: some partition has not been heard of yet
         self._control_server: ControlServer
-        self._log_fd = log.opened(config.log, out)
-        self._log = log.Log(config.log, self._log_fd, clock)
+        self._log_fd = log_fd
+        self._log = log.Log(config.log, log_fd, clock)
         self._terminal: Terminal | None = None
         if not log.takes_the_terminal(config.log):
             self._terminal = Terminal(folder.path, config.crawl, self.status, clock, out, served_at)
         self._alerts = Alerts(config.alerts, folder, self.status, clock, self.warn)
         self._recrawl = RecrawlCoordinator(folder, config.schedule, clock)
+        self._returns = Returns(folder.path)
         self._recrawl_plan: RecrawlPlan | None = None  # found in the last round, and not told yet
         self._paused_why = folder.paused  # why an operator wants nothing to be leased
         links = FileLinkLog(folder.links)
-        self._coordinator = Coordinator(config.crawl.partitions, config.crawl.max_pages, links.end)
+        self._coordinator: Coordinator[int, Report] = Coordinator(
+            config.crawl.partitions, config.crawl.max_pages, links.end
+        )
         self._crawl_pace = CrawlPace(clock)
         self._policies_seen: int | None = None
         self._is_told = False  # that nobody answers, or somebody does
@@ -167,10 +186,17 @@ class Supervisor:
             shared = self._shared = LocalShared(claims, pace, self._crawl_pace)
             async with (
                 asyncio.TaskGroup() as tasks,
-                WorkerPool(self.folder, config, shared, tasks, self.warn, self._log_fd) as self.pool,
+                WorkerPool(
+                    *(self.folder, config, shared, tasks, self.warn, self._log_fd, self._forked),
+                    begin=self._cluster.begin if self._cluster is not None else None,
+                    node=self._cluster.name if self._cluster is not None else "",
+                ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
+                Sinks(self.folder, config.sinks, self.clock, self.warn) as sinks,
             ):
+                self.status.sinks = sinks.now
                 self.status.pool = self.pool
+                self.pool.when_owned = self._wake.set  # the crawl can begin
                 self._tasks = tasks
                 showing = tasks.create_task(self._terminal.show()) if self._terminal else None
                 stop = Stop(self)
@@ -181,8 +207,14 @@ class Supervisor:
                         self.say(f"paused: {self._paused_why}, before this start; {resume} goes on")
                     for _ in range(workers_of(config)):
                         await self.pool.start_worker()
+                    if self._cluster is not None:
+                        self._cluster.join(self.pool, self.warn)
                     await self._go_round()
+                    if self._cluster is not None:
+                        self.pool.is_leaving = True
+                        await self._cluster.leave()
                     await self.pool.stop_all()
+                    await sinks.finish()
                 finally:
                     stop.forget()
                     for task in (showing, self._feeding):
@@ -255,9 +287,11 @@ class Supervisor:
 
     async def _round(self) -> bool:
         """Returns whether that was the last one."""
-        pool, status = self.pool, self.status
+        pool, status, coordinator = self.pool, self.status, self._coordinator
         self._apply_limits()
         no_room = self._no_room()
+        if self._cluster is not None:
+            self._paused_why = self.folder.paused
         paused = self._paused_why or no_room or pool.no_room or self._shared.no_room
         if pool.missing and not no_room and self.clock.now() >= self._replace_at:
             self._replace_at = self.clock.now() + REPLACE_S
@@ -265,16 +299,21 @@ class Supervisor:
         waits = status.totals_at_start is None or bool(self.ending or paused)
         waiting, self._waiting = self._waiting, []
         recrawl_plan, self._recrawl_plan = self._recrawl_plan, None
-        ask = Ask(
-            waits, self._coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan
-        )
+        ask = Ask(waits, coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan)
+        if self._cluster is not None:
+            ask = replace(ask, give_back=self._cluster.wants_back, owned_until=self._cluster.owned_until)
         # Not before the first seeds are in their queues: what they are worth is shared by all partitions.
-        if self._recrawl.wants_statistics and self._feed is not None and self._feed.has_begun:
+        if self._recrawl.wants_statistics and (self._cluster or (self._feed is not None and self._feed.has_begun)):
             ask = replace(ask, wants_statistics=True)
-        reports = await pool.ask(ask, self._coordinator, self._outside())
+        reports = await pool.ask(ask, coordinator, self._outside())
         if pool.trouble:
             raise FolderError(pool.trouble)
         self._control_server.publish(*status.take(reports))
+        returned = [each for report in reports.values() for each in report.returned]
+        looking = [each for report in reports.values() for each in report.looking]
+        concerned = [n for n in coordinator.covered if n not in pool.totals or pool.totals[n].knows_anything]
+        for text in self._returns.take(returned, looking, concerned, status.totals.turned_away):
+            self.say(text)
         status.paused = paused or next((report.no_room for report in reports.values() if report.no_room), "")
         if pool.everybody_heard:
             for heard in waiting:
@@ -284,21 +323,19 @@ class Supervisor:
             self._waiting += waiting
             self._recrawl_plan = self._recrawl_plan or recrawl_plan
         if self.ending and pool.no_room:
-            return not self._coordinator.has_in_flight
-        coordinator = self._coordinator
+            return not coordinator.has_in_flight
         if not coordinator.is_everything_covered:
-            return False
+            return self._cluster is not None and self._ends_meanwhile(self._cluster)
         if status.note():
             self._log_progress()
         self._alerts.look()
         self._tell_if_nobody_answers()
+        if self._cluster is not None:
+            return self._cluster_round(self._cluster, reports)
         if self._feed is None:
             self._started()
             self._feed = self._feed_seeds()
-        statistics = {number: each for report in reports.values() for number, each in report.statistics.items()}
-        plan = self._recrawl.take(statistics, coordinator.covered, status.totals.requests)
-        if plan is not None:
-            status.recrawl_plan = self._recrawl_plan = plan
+        self._plan_visits(reports)
         if not self.config.crawl.forever and not self._paused_why and coordinator.is_complete(self._outside()):
             self.ending = self.ending or self._how_complete()
             return True
@@ -309,6 +346,28 @@ class Supervisor:
         for worker, pages in coordinator.allowances(pool.pages).items():
             pool.allow(worker, pages)
         return False
+
+    def _ends_meanwhile(self, cluster: Cluster) -> bool:
+        """A partition may be on its way to its worker for minutes, and longer while servers are away."""
+        self.ending = self.ending or cluster.ending() or None
+        return self.ending is not None and not self._coordinator.has_in_flight
+
+    def _cluster_round(self, cluster: Cluster, reports: Mapping[int, Report]) -> bool:
+        """The same where others decide with us: what is over, and how much is allowed."""
+        self._plan_visits(reports)
+        allowances = cluster.round(self._coordinator, reports, self.pool, self.status)
+        self.ending = self.ending or cluster.ending() or None
+        if self.ending:
+            return not self._coordinator.has_in_flight
+        for worker, pages in allowances.items():
+            self.pool.allow(worker, pages)
+        return False
+
+    def _plan_visits(self, reports: Mapping[int, Report]) -> None:
+        statistics = {number: each for report in reports.values() for number, each in report.statistics.items()}
+        plan = self._recrawl.take(statistics, self._coordinator.covered, self.status.totals.requests)
+        if plan is not None:
+            self.status.recrawl_plan = self._recrawl_plan = plan
 
     def _how_complete(self) -> str:
         totals = self.status.totals
@@ -345,6 +404,7 @@ class Supervisor:
         add_seeds, totals = self._control_server.add_seeds, self.pool.totals
         feed = SeedFeed(self.seeds, self.config.crawl.partitions, add_seeds, totals)
         self._feeding = self._tasks.create_task(feed.run())
+        self._feeding.add_done_callback(lambda _: self._wake.set())
         return feed
 
     def _no_room(self) -> str:
@@ -365,25 +425,3 @@ class Supervisor:
 def workers_of(config: Tree) -> int:
     """As many as cores, and no more than there are partitions to own."""
     return min(config.crawl.workers or len(os.sched_getaffinity(0)), config.crawl.partitions)
-
-
-class Stop:
-    """Signals: once drains, twice stops at once."""
-
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        for number in self.SIGNALS:
-            self._loop.add_signal_handler(number, self._ask)
-
-    def _ask(self) -> None:
-        if self._supervisor.status.is_draining and self._task is not None:
-            self._task.cancel()
-        self._supervisor.stop("interrupted")
-
-    def forget(self) -> None:
-        for number in self.SIGNALS:
-            self._loop.remove_signal_handler(number)

@@ -8,14 +8,16 @@ process dies, makes sure that nobody opens it twice.
 
 The claims of a worker that died are released when all its partitions are open again, because opening settles those
 of pages that were stored already.
+
+In a cluster only some partitions are this machine's (`mine`); which, is told from outside (`gain`, `let_go`, `lose`).
+Longer than 400 lines: a worker's life and what it owns are one story.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import ExitStack
 
 from gossamer import config as configuration
@@ -24,11 +26,13 @@ from gossamer.cluster.shared import LocalShared
 from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
 from gossamer.folder import EPOCHS_AT_ONCE, CrawlFolder
 from gossamer.frontier.disk.tables import Totals
+from gossamer.interfaces import LaterOwner
 from gossamer.messages import worker_messages
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator, Heard
 from gossamer.supervisor.pool_member import Member
+from gossamer.supervisor.worker_process import Forked, started
 from gossamer.worker.worker import socket_of
 
 SAID_BYTES_MAX = 8192  # the end of what a worker said on its standard error
@@ -50,8 +54,13 @@ class WorkerPool:
         tasks: asyncio.TaskGroup,
         say: Callable[[str], None],
         log_fd: int | None = None,
+        forked: Iterable[Forked] = (),
+        begin: Callable[[int], Awaitable[int]] | None = None,
+        node: str = "",
     ) -> None:
-        """`log_fd`: inherited by the workers, for their lines of the log."""
+        """`log_fd`: inherited by the workers, for their lines of the log. `forked`: the first of them. `begin`: the
+        epoch of a partition that is about to have an owner, where this machine is not the only one; then it has none
+        at first (`gain`)."""
         self.members: dict[int, Member] = {}
         self.owners: Owners = [None] * config.crawl.partitions
         self.version = 0
@@ -61,12 +70,14 @@ class WorkerPool:
         self.no_room = ""  # why workers ended that could not write
         self.missing = 0  # places of those, to be filled when there is room
         self.everybody_heard = True  # what was said in the last round
+        self.when_owned: Callable[[], None] = lambda: None  # called when every partition has an owner
         self._folder = folder
         self._config = config
         self._shared = shared
         self._tasks = tasks
         self._say = say
         self._log_fd = log_fd
+        self._forked = list(forked)
         self._wanted: Owners = list(self.owners)
         self._moving: set[int] = set()
         self._orphans: dict[int, set[int]] = {}  # of a dead worker: its partitions that nobody has opened since
@@ -78,6 +89,12 @@ class WorkerPool:
         self._is_announced = True
         self._epoch = 0
         self._epochs = [0] * config.crawl.partitions  # in which each partition is owned
+        self._begin = begin or self._next_epoch
+        self._node = node
+        self.is_leaving = False  # the node gives up everything, and what it did is still to be told
+        self.mine: set[int] = set() if begin else set(range(config.crawl.partitions))
+        self._moved = asyncio.Event()
+        self._lost_on_the_way: set[int] = set()  # while a worker was opening them
 
     async def __aenter__(self) -> WorkerPool:
         self._epoch = self._folder.next_epoch()
@@ -102,16 +119,9 @@ class WorkerPool:
 
     async def start_worker(self) -> None:
         number, self._next_number = self._next_number, self._next_number + 1
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gossamer.worker", str(self.sockets), str(number)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the supervisor
-            pass_fds=() if self._log_fd is None else (self._log_fd,),
-        )
+        process = await started(self.sockets, number, self._log_fd, self._forked)
         member = self.members[number] = Member(number, process)
-        self._tasks.create_task(self._watch(member))
+        member.watching = self._tasks.create_task(self._watch(member))
 
     async def stop_all(self) -> None:
         """Everything is finished: let the workers close their stores and go."""
@@ -119,18 +129,19 @@ class WorkerPool:
         for member in self._ready():
             assert member.peer is not None
             member.peer.mention(worker_messages.Leave())
-        ends = [asyncio.ensure_future(member.process.wait()) for member in self.members.values()]
+        ends = [member.watching for member in self.members.values() if member.watching is not None]
         if ends:
             await asyncio.wait(ends, timeout=LEAVE_S)
 
     async def ask(
-        self, ask: worker_messages.Ask, coordinator: Coordinator, outside: object
+        self, ask: worker_messages.Ask, coordinator: Coordinator[int, worker_messages.Report], outside: object
     ) -> dict[int, worker_messages.Report]:
         """One round: the reports of all workers that are ready, but for those that are late with theirs.
 
         The coordinator hears them, and what is new of them is returned."""
         coordinator.forget_all_but(self.members)
         coordinator.damaged = self.damage
+        coordinator.partitions = self.mine
         ready = self._ready()
         self.everybody_heard = all(member.asking is None for member in ready)
         for member in ready:
@@ -229,7 +240,8 @@ class WorkerPool:
 
     def _welcome(self, member: Member) -> worker_messages.Welcome:
         kill_at = "" if self._pages_at_death >= 0 else configuration.kill_at()
-        return worker_messages.Welcome(str(self._folder.path.absolute()), self._config, kill_at, self._log_fd)
+        path = str(self._folder.path.absolute())
+        return worker_messages.Welcome(path, self._config, kill_at, self._log_fd, self._node)
 
     def _hear(self, member: Member, message: Message) -> Answer | Awaitable[Answer]:
         match message:
@@ -279,6 +291,7 @@ class WorkerPool:
         for number in lost:
             self.owners[number] = None
         self._orphans[member.number] = lost
+        self._moved.set()
         self._release()
         self._announce()
         self._deal()
@@ -308,7 +321,7 @@ class WorkerPool:
         ready = [member.number for member in self._ready()]
         if not ready or self._is_ending:
             return
-        self._wanted = deal(self._wanted, ready)
+        self._wanted = deal(self._wanted, ready, self.mine)
         for partition, (owner, wanted) in enumerate(zip(self.owners, self._wanted, strict=True)):
             if partition in self.damage:
                 continue
@@ -321,31 +334,88 @@ class WorkerPool:
         try:
             owner = self.owners[partition]
             if owner is not None:
-                await self._peer(owner).tell(worker_messages.Revoke(partition))
+                within_s = self._config.cluster.hand_over_s if partition not in self.mine else None
+                await self._peer(owner).tell(worker_messages.Revoke(partition, within_s))
                 self.owners[partition] = None
                 self._announce()
             wanted = self._wanted[partition]
-            assert wanted is not None
-            epoch = self._epochs[partition] = self._next_epoch()
+            if wanted is None:  # another machine's
+                if not self.is_leaving:
+                    self.totals.pop(partition, None)
+                return
+            epoch = self._epochs[partition] = await self._begin(partition)
+            if partition in self._lost_on_the_way:
+                return
             assigned_now = await self._peer(wanted).call(
                 worker_messages.Assign(partition, epoch), worker_messages.Assigned
             )
+            if assigned_now.is_lost or partition in self._lost_on_the_way:
+                self._peer(wanted).mention(worker_messages.Lose(partition))
+                return
             if assigned_now.damage:
                 self._leave_out(partition, assigned_now.damage)
                 return
             self.totals[partition] = assigned_now.totals
             self.owners[partition] = wanted
             self._announce()
+            if None not in self.owners:
+                self.when_owned()
             for orphans in self._orphans.values():
                 orphans.discard(partition)
             self._release()
-        except Disconnected:
-            pass  # one of the two died; what is left to do is seen by the next deal
+        except (Disconnected, LaterOwner):
+            pass  # one of the two died, or it is not ours any more; what is left to do is seen by the next deal
         finally:
             self._moving.discard(partition)
+            self._lost_on_the_way.discard(partition)
+            self._moved.set()
             self._deal()
 
-    def _next_epoch(self) -> int:
+    # ---- what another machine may own ----------------------------------------------------------------------
+
+    def gain(self, partitions: Collection[int]) -> None:
+        self.mine.update(partitions)  # in place: others look into it
+        self._announce()
+        self._deal()
+
+    async def let_go(self, partitions: Collection[int]) -> None:
+        """Give them up in order: they may be opened elsewhere when this returns."""
+        self.mine.difference_update(partitions)
+        self._forget_damage(partitions)
+        self._leave_to_others(partitions)
+        self._deal()
+        while any(self.owners[number] is not None or number in self._moving for number in partitions):
+            self._moved.clear()
+            await self._moved.wait()
+
+    def lose(self, partitions: Collection[int]) -> None:
+        """They are somebody else's already."""
+        self.mine.difference_update(partitions)
+        self._forget_damage(partitions)
+        self._leave_to_others(partitions)
+        self._lost_on_the_way |= self._moving & set(partitions)
+        for number in partitions:
+            owner, self.owners[number] = self.owners[number], None
+            self._wanted[number] = None
+            self.totals.pop(number, None)
+            self._shared.lose(number, self._epochs[number])
+            for member in self._ready():  # also one that is just opening it
+                if member.peer is not None and (owner is None or member.number == owner):
+                    member.peer.mention(worker_messages.Lose(number))
+        self._announce()
+
+    def _forget_damage(self, partitions: Collection[int]) -> None:
+        """Another machine may be able to open them, and this one later."""
+        for number in partitions:
+            self.damage.pop(number, None)
+
+    def _leave_to_others(self, partitions: Collection[int]) -> None:
+        """Nobody here opens them next: the claims of a worker that died with them wait for that no longer."""
+        for orphans in self._orphans.values():
+            orphans.difference_update(partitions)
+        self._release()
+
+    async def _next_epoch(self, partition: int) -> int:
         self._epoch += 1
         if self._epoch % EPOCHS_AT_ONCE == 0:
             self._epoch = self._folder.next_epoch()
@@ -357,9 +427,7 @@ class WorkerPool:
             return
         self.damage[partition] = text
         self.totals.pop(partition, None)
-        for orphans in self._orphans.values():
-            orphans.discard(partition)
-        self._release()
+        self._leave_to_others([partition])
         self._announce()
         if len(self.damage) == len(self.owners):
             self.trouble = self.trouble or text
@@ -389,7 +457,8 @@ class WorkerPool:
             asyncio.get_running_loop().call_soon(self._announce_now)
 
     def _owners_now(self) -> worker_messages.Owners:
-        return worker_messages.Owners(self.version, self.owners, tuple(self.damage), tuple(self._epochs))
+        elsewhere = tuple(number for number in range(len(self.owners)) if number not in self.mine)
+        return worker_messages.Owners(self.version, self.owners, tuple(self.damage), tuple(self._epochs), elsewhere)
 
     def _announce_now(self) -> None:
         self._is_announced = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.frontier.disk.store import StoreDamaged, StoreFull, StoreInUse
+from gossamer.frontier.disk.faults import StoreDamaged, StoreFull, StoreInUse
+from gossamer.interfaces import LinksLost
 from gossamer.messages import worker_messages
 
 
@@ -17,6 +18,8 @@ def failure_message(
             return worker_messages.Failure(str(fault))
         case StoreDamaged(folder=folder) if folder.parent.name == "partitions":
             return worker_messages.Damaged(int(folder.name), str(fault))
+        case LinksLost(partition=partition):
+            return worker_messages.Damaged(partition, str(fault))
         case StoreFull():
             return worker_messages.NoRoom(f"{fault.filename}: {fault.strerror}")
         case OSError():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,22 +25,54 @@ from gossamer.archive.warc import WarcArchive
 from gossamer.atomic import make_folder
 from gossamer.clock import Clock
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.faults import StoreInUse
 from gossamer.frontier.disk.partition_reader import PartitionReader
-from gossamer.frontier.disk.store import RocksStore, StoreInUse, is_store
+from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES, Totals
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.retry import retry_all
+from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
-from gossamer.interfaces import Archive, LaterOwner, LinkLog, SharedState
-from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Reason, Result
+from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, Mark, OwnJournal, SharedState
+from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import DAY_S, Tree
 from gossamer.url.link_filter import LinkFilter
+from gossamer.worker.restore import Restored
 
+NOTE = "snapshot.json"
 LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
 LOCK_LOOK_S = 0.02
+
+
+Say = Callable[[str], None]
+
+
+class Keeper(Protocol):
+    """What keeps the state of partitions beyond this machine's disk (worker/keeper.py)."""
+
+    async def restore(self, number: int, epoch: int, folder: Path) -> tuple[Restored, OwnJournal]:
+        """The state is in this folder, and what is written from now on belongs into this journal."""
+
+    async def opened(self, partition: Partition, *, needs_snapshot: bool) -> None: ...
+    async def closing(self, partition: Partition) -> None:
+        """Nobody but its owner touches its store when this returns."""
+
+    @property
+    def held_up(self) -> str: ...
+    async def closed(self, partition: Partition) -> None:
+        """In order: nothing is in flight, and nothing more is written."""
+
+
+class Elsewhere(Protocol):
+    """What a worker of a cluster has instead of files (worker/cluster_side.py)."""
+
+    @property
+    def log(self) -> LinkLog: ...
+    @property
+    def keeper(self) -> Keeper: ...
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -57,6 +89,8 @@ class Surroundings:
     about: dict[str, str]  # the crawl, in the files of the archive
     say: Callable[[str], None]
     patiently: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # loop.Crawl.patiently
+    reached: Callable[[str], None] = lambda point: None  # runtime/kill_point.py
+    keeper: Keeper | None = None  # of a cluster
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -70,6 +104,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     epoch: int
     log_position: int  # what was appended to the link log since is not in it
     archive_end: Place | None
+    mark: Mark = Mark()  # its last batch
 
 
 class Partition:
@@ -85,8 +120,12 @@ class Partition:
         store: RocksStore | None = None,
         *,
         waits: bool = True,
+        keeper: Keeper | None = None,
+        journal: OwnJournal | None = None,
+        reached: Callable[[str], None] = lambda point: None,
     ) -> None:
-        """`waits`: there is work as long as something is to be tried again, however much later."""
+        """`waits`: there is work as long as something is to be tried again, however much later. `reached`: see
+        runtime/kill_point.py."""
         self.number = number
         self.epoch = epoch
         self.frontier = frontier
@@ -97,6 +136,10 @@ class Partition:
         self._archive = archive
         self._store = store
         self._waits = waits
+        self._keeper = keeper
+        self._journal = journal
+        self._is_closed = False
+        self._reached = reached
         self._snapshots = 0
         self._exit = ExitStack()
 
@@ -114,9 +157,14 @@ class Partition:
         ranks: Ranks | None,
     ) -> Partition:
         """Everything that the last owner left is in order when this returns."""
-        config = around.config
+        config, keeper = around.config, around.keeper
+        restored, journal = None, None
+        if keeper is not None:
+            # While the object store is away it is waited for, as for the archive; each try begins anew.
+            folder = around.folder.partition(number)
+            restored, journal = await around.patiently(partial(keeper.restore, number, epoch, folder))
         with ExitStack() as opened:
-            store = await _open_store(number, around)
+            store = await _open_store(number, around, journal)
             opened.callback(store.close)
             _check_epoch(store, number, epoch)
             planner = Planner(config.schedule, config.process, recrawl_plan)
@@ -131,6 +179,8 @@ class Partition:
                 around.link_filter.is_home,
                 planner,
                 config.schedule.revisit_share,
+                in_force(config),
+                is_clean=restored is None or restored.is_clean,
             )
             opened.callback(frontier.close)
             planner.ranks = ranks
@@ -139,8 +189,14 @@ class Partition:
                 around.storage, number, epoch, about=around.about, file_bytes_max=config.archive.file_bytes_max
             )
             opened.callback(archive.close)
-            partition = cls(number, frontier, archive, planner, epoch, store, waits=config.crawl.wait)
+            parts = (number, frontier, archive, planner, epoch, store)
+            waits, reached = config.crawl.wait, around.reached
+            partition = cls(*parts, waits=waits, keeper=keeper, journal=journal, reached=reached)
+            opened.callback(around.log.shut, number)
             await partition._recover(around)
+            if keeper is not None and restored is not None:
+                needs_snapshot = restored.needs_snapshot
+                await around.patiently(partial(keeper.opened, partition, needs_snapshot=needs_snapshot))
             partition._exit = opened.pop_all()
             return partition
 
@@ -154,13 +210,13 @@ class Partition:
         frontier.begin(self.epoch)
         note = around.folder.partition(number) / "writer"
         who = f"{around.folder.path.absolute()} on {gethostname()}"
-        await around.patiently(partial(around.storage.claim, number, note, who))
+        # In a cluster the ownership record says whose turn it is, whoever wrote here before.
+        take_over = around.keeper is not None
+        await around.patiently(partial(around.storage.claim, number, note, who, take_over=take_over))
         for name in await around.patiently(partial(self._archive.recover, frontier.archive_end)):
             around.say(
                 f"{name} was set aside: as far as the store of partition {number} knows, it was never committed"
             )
-        if frontier.totals.reasons.get(Reason.SCHEME):
-            await retry_all(lambda: frontier, None, Reason.SCHEME)  # a scheme may be back among fetch.schemes
         await around.shared.begin(number, self.epoch)
         # What its last owner stored may not have reached the fingerprints.
         claims = (msgspec.structs.replace(claim, partition=number, epoch=self.epoch) for claim in frontier.claims)
@@ -168,8 +224,25 @@ class Partition:
         await around.log.open(number, frontier.log_position)
         around.log.trim(number, frontier.log_position)
 
+    @property
+    def is_given_up(self) -> bool:
+        """Nobody may begin anything long with its state."""
+        return self.is_lost or self.is_leaving or self._is_closed
+
+    @property
+    def folder(self) -> Path:
+        assert self._store is not None
+        return self._store.folder
+
     async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._keeper is not None:
+            await self._keeper.closing(self)
         self._exit.close()
+        if self._keeper is not None and not self.is_lost:
+            await self._keeper.closed(self)
 
     async def lose(self) -> None:
         """It is somebody else's already: whatever is still on its way to us is dropped."""
@@ -177,15 +250,21 @@ class Partition:
         self.in_flight = 0
         await self.close()
 
+    async def flush(self) -> None:
+        """So that a snapshot right afterwards holds up nobody for more than milliseconds."""
+        assert self._store is not None
+        await asyncio.to_thread(self._store.flush)
+
     async def snapshot(self, folder: Path) -> Snapshot:
         """Copy the state into a folder of its own below this one, for an owner that may not have this disk."""
         assert self._store is not None
         self._snapshots += 1
         name = f"{self.number:03d}e{self.epoch}-{self._snapshots:05d}"
-        snapshot = Snapshot(name, self.number, self.epoch, self.frontier.log_position, self.frontier.archive_end)
+        position, end = self.frontier.log_position, self.frontier.archive_end
+        snapshot = Snapshot(name, self.number, self.epoch, position, end, self._store.mark)
         make_folder(folder)
         self._store.copy_to(folder / name)  # in the event loop: state and note are of the same moment
-        await asyncio.to_thread(atomic.replace, folder / name / "snapshot.json", msgspec.json.encode(snapshot))
+        await asyncio.to_thread(atomic.replace, folder / name / NOTE, msgspec.json.encode(snapshot))
         return snapshot
 
     # ---- links -------------------------------------------------------------------------------------------
@@ -194,6 +273,16 @@ class Partition:
         """Add links; returns how many URLs are new. `position`: in the log, behind them; kept in the same batch."""
         return self.frontier.add(links, sync=sync, position=position)
 
+    async def settled(self) -> bool:
+        """Whether all that was applied so far outlives this process, and in a cluster this machine. False: it was
+        given up meanwhile, and what the journal got last may not count."""
+        if self._journal is not None:
+            try:
+                await self._journal.settled()
+            except JournalLost:
+                return False
+        return self._journal is None or not (self._is_closed or self.is_lost)
+
     @property
     def log_position(self) -> int:
         return self.frontier.log_position
@@ -201,7 +290,11 @@ class Partition:
     # ---- pages -------------------------------------------------------------------------------------------
 
     def ready(self) -> Mapping[int, int]:
-        return self.frontier.ready()
+        is_walking = not self.frontier.lifted.is_done
+        ready = self.frontier.ready()
+        if is_walking:
+            self._reached("after_look")
+        return ready
 
     def lease(self, most: int) -> list[Lease]:
         """After `ready`, in the same turn of the loop."""
@@ -220,6 +313,12 @@ class Partition:
     def processed(self) -> None:
         if not self.is_lost:
             self.frontier.processed()
+
+    def give_back(self, lease: Lease) -> None:
+        """Its URL stands where it stood: whatever came of the lease is not wanted."""
+        if not self.is_lost:
+            self.frontier.give_back(lease)
+            self.in_flight -= 1
 
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
         return await self._archive.save(outcomes) if not self.is_lost else [None] * len(outcomes)
@@ -282,13 +381,13 @@ def _check_epoch(store: RocksStore, number: int, epoch: int) -> None:
         raise LaterOwner(f"partition {number} was owned in epoch {last}, and this is epoch {epoch}")
 
 
-async def _open_store(number: int, around: Surroundings) -> RocksStore:
+async def _open_store(number: int, around: Surroundings, journal: OwnJournal | None) -> RocksStore:
     folder, until = around.folder.partition(number), around.clock.now() + LOCK_S
-    if not is_store(folder):
+    if journal is None and not is_store(folder):
         check_new(folder, around.storage, number)
     while True:
         try:
-            return RocksStore(folder, TABLES)
+            return RocksStore(folder, TABLES, journal=journal)
         except StoreInUse:
             if around.clock.now() > until:
                 raise

@@ -1,4 +1,5 @@
-"""What a worker waits for: the next moment at which it may ask for something, and the hosts that are left alone."""
+"""What a worker waits for: the next moment at which it may ask for something, the hosts that are left alone, and what
+was refused and is looked at again."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from gossamer.clock import Clock
 from gossamer.frontier.frontier import Frontier
 from gossamer.messages.control_messages import RestingHost, Wait
+from gossamer.messages.worker_messages import Returned
 from gossamer.worker.partition import Partition
 
 HOSTS_TOLD = 8
@@ -42,6 +44,17 @@ class Waiting:
             ]
             self._resting = sorted(told, key=lambda host: host.until)[:HOSTS_TOLD]
         return self._resting
+
+
+def returned(partitions: Mapping[int, Partition]) -> tuple[Returned, ...]:
+    """What was refused and has come back, since this was asked last."""
+    walks = ((number, walk) for number, one in partitions.items() for walk in one.frontier.returned())
+    return tuple(Returned(number, walk.key, walk.why, walk.back) for number, walk in walks)
+
+
+def looking(partitions: Mapping[int, Partition]) -> tuple[tuple[str, int], ...]:
+    """What has changed, and how many refused URLs are still looked at because of it."""
+    return tuple(each for partition in partitions.values() for each in partition.frontier.lifted.open.items())
 
 
 def _waits(frontier: Frontier) -> Iterator[Wait]:

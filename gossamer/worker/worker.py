@@ -11,12 +11,7 @@ Longer than 400 lines: what a crawl is made of is named in one place.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import resource
-import shutil
-import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -33,7 +28,6 @@ from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.links import LinkExchange
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.peers import Peers
-from gossamer.cluster.shared import RemoteShared
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
@@ -41,20 +35,18 @@ from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import RobotsCache
 from gossamer.fetch.transfer import Transfers
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.frontier.disk.store import StoreDamaged, StoreInUse
+from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.retry import retry_all
-from gossamer.interfaces import LaterOwner, SharedState
+from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import ReleaseUrl, SlowHost
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, Reason, RobotsCopy, Seed, Url
-from gossamer.runtime.event_loop import in_loop
 from gossamer.runtime.kill_point import KillPoint
 from gossamer.runtime.log import Log
-from gossamer.runtime.memory import start_threads, steady_memory
 from gossamer.schedule.credit import share_out
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
@@ -62,10 +54,10 @@ from gossamer.seeds import SeedList
 from gossamer.settings import CrawlSettings
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
-from gossamer.worker.failure import failure_message
-from gossamer.worker.partition import Partition, Surroundings
+from gossamer.worker.owned import Owned
+from gossamer.worker.partition import Elsewhere, Keeper, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
-from gossamer.worker.waiting import Waiting
+from gossamer.worker.waiting import Waiting, looking, returned
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
 BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
@@ -85,8 +77,10 @@ class Worker:
         *,
         filters: Sequence[Callable[[Link], bool]] = (),
         on_finished: OnFinished | None = None,
+        limit_pace: Callable[[float | None, float | None], None] = lambda requests_per_s, bytes_per_s: None,
     ) -> None:
-        """`sockets`: where other workers listen; None: there are none. The last two: see library/running.py."""
+        """`sockets`: where other workers listen; None: there are none. `filters`, `on_finished`: see
+        library/running.py. `limit_pace`: told how fast the whole crawl may go, where that is not the supervisor's."""
         self.number = number
         self.folder = CrawlFolder(Path(welcome.folder))
         self.config = welcome.config
@@ -105,13 +99,18 @@ class Worker:
         self._spawn = spawn
         self._filters = filters
         self._on_finished = on_finished
+        self._limit_pace = limit_pace
         self._recent = Recent(self.clock)
         self._waiting = Waiting(self.partitions, self.clock)
         self._log = Log(self.config.log, welcome.log_fd, self.clock)
         self._said: set[str] = set()
+        self._away = ""  # what was said of shared state last
         self._kill_point = KillPoint(welcome.kill_at)
         self._opening = asyncio.Lock()
         self._lost: set[int] = set()  # since they were assigned last
+        self._node = welcome.node
+        self._keeper: Keeper | None = None  # of a cluster
+        self._owned = Owned(self.clock, self._end_ownership)
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Worker:
@@ -122,13 +121,17 @@ class Worker:
         homes = self._seeds.index(config.crawl.scope)
         self._seeds_read = homes.covered
         self._link_filter = link_filter_of(homes, config, clock, self._filters)
+        side = self._cluster_side()
+        self._keeper = side.keeper if side is not None else None
         self._exit.push_async_callback(self._close_partitions)
 
         self.peers = Peers(partitions, self._connect, clock)
         self._exit.callback(self.peers.close)
-        log = FileLinkLog(self.folder.links)
+        log: LinkLog = FileLinkLog(self.folder.links) if side is None else side.log
         self._exit.callback(log.close)
-        is_damaged, look_again = self.peers.is_damaged, self._look_again
+        # What one node cannot open another may: links to it go on their way.
+        is_damaged = self.peers.is_damaged if side is None else lambda partition: False
+        look_again = self._look_again
         self.links = LinkExchange(
             log, self.partitions, partitions, clock, is_damaged=is_damaged, look_again=look_again
         )
@@ -143,6 +146,7 @@ class Worker:
             allow_private=config.crawl.allow_private,
             folder=self.folder.archive,
             pace=self.shared.pace,
+            may_ask=self._owned,
         )
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
@@ -175,6 +179,7 @@ class Worker:
             say=self.complain,
             on_finished=self._on_finished,
             reached=self._kill_point,
+            may_ask=lambda: self._owned() and not self._held_up,
         )
         about = {
             "http-header-user-agent": identity(config.crawl),
@@ -194,6 +199,8 @@ class Worker:
             about,
             self._say_once,
             self.crawl.patiently,
+            self._kill_point,
+            self._keeper,
         )
         self.crawl.is_paused = True  # until the first round, when every partition has its owner
 
@@ -202,6 +209,16 @@ class Worker:
             server = await listen(where, Book | Release, self._spawn, self.complain, self._meet)
             self._exit.callback(server.close)
         return self
+
+    def _cluster_side(self) -> Elsewhere | None:
+        """None: this machine is alone. Closed after the partitions."""
+        if not self.config.cluster.kafka:
+            return None
+        from gossamer.worker.cluster_side import ClusterSide  # noqa: PLC0415 - of an extra
+
+        side = ClusterSide(self._node, self.folder, self.config, self.clock, self.complain)
+        self._exit.push_async_callback(side.close)
+        return side
 
     async def __aexit__(self, *_: object) -> None:
         await self._exit.aclose()
@@ -228,10 +245,12 @@ class Worker:
         match message:
             case worker_messages.Assign(partition=number, epoch=epoch):
                 return self._assign(number, epoch)
-            case worker_messages.Revoke(partition=number):
-                return self.revoked([number])
-            case worker_messages.Owners(version=version, owners=owners, damaged=damaged, epochs=epochs):
-                self.peers.know(version, owners, damaged, epochs)
+            case worker_messages.Revoke(partition=number, within_s=within_s):
+                return self.revoked([number], within_s)
+            case worker_messages.Lose(partition=number):
+                return self.lost([number])
+            case worker_messages.Owners(version, owners, damaged, epochs, elsewhere):
+                self.peers.know(version, owners, damaged, epochs, elsewhere)
             case worker_messages.Ask():
                 return self._report(message)
             case worker_messages.Allow(pages=pages):
@@ -262,7 +281,11 @@ class Worker:
                     )
                 except StoreInUse:
                     raise
-                except (StoreDamaged, ArchiveDamaged) as fault:
+                except LaterOwner:
+                    if self._keeper is None:
+                        raise
+                    continue  # another node has it by now
+                except (StoreDamaged, ArchiveDamaged, LinksLost, JournalLost) as fault:
                     damaged[number] = str(fault)
                     continue
                 if number in self._lost:
@@ -273,13 +296,15 @@ class Worker:
                 self.crawl.look_again()
         return damaged
 
-    async def revoked(self, partitions: Collection[int]) -> None:
+    async def revoked(self, partitions: Collection[int], within_s: float | None = None) -> None:
         for number in partitions:
             partition = self.partitions.get(number)
             if partition is None:
                 continue  # lost meanwhile
             self.bookings.close(number)
-            await self.crawl.give_up(partition)
+            await self.crawl.give_up(partition, within_s)
+            if within_s is not None:
+                self.bookings.lose(number)
             while self.bookings.is_busy(number) and not partition.is_lost:
                 await self.clock.sleep(BUSY_LOOK_S)
             if not partition.is_lost:  # meanwhile
@@ -290,7 +315,7 @@ class Worker:
         self._lost.update(partitions)  # also those that are just being opened
         for number in partitions:
             if (partition := self.partitions.pop(number, None)) is not None:
-                self.bookings.close(number)
+                self.bookings.lose(number)
                 self.crawl.drop(partition)
                 await partition.lose()
 
@@ -298,7 +323,10 @@ class Worker:
         damaged = await self.assigned([number], epoch)
         if number in damaged:
             return worker_messages.Assigned(Totals(), damaged[number])
-        return worker_messages.Assigned(self.partitions[number].totals)
+        partition = self.partitions.get(number)
+        if partition is None:
+            return worker_messages.Assigned(Totals(), is_lost=True)
+        return worker_messages.Assigned(partition.totals)
 
     async def _close_partitions(self) -> None:
         while self.partitions:
@@ -327,14 +355,21 @@ class Worker:
         if crawl.is_paused != ask.is_paused:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
-        report = worker_messages.Report(
+        self._owned.set_until(ask.owned_until)
+        if (away := self.shared.away) != self._away:
+            self._away = away
+            self.complain(away or "what all nodes share is back")
+        if ask.owned_until is not None:
+            crawl.look_again()  # nobody else tells the loop that it may ask again, by the group or by the journal
+        pages_returned = crawl.page_limit.give_back() if ask.give_back else 0
+        return worker_messages.Report(
             totals={number: partition.totals for number, partition in self.partitions.items()},
             in_flight=crawl.in_flight,
             active_hosts=sum(partition.frontier.active_hosts for partition in self.partitions.values()),
             is_idle=crawl.is_idle,
             positions={number: partition.log_position for number, partition in self.partitions.items()},
-            pages_left=0 if ask.give_back else crawl.pages_left or 0,
-            no_room=crawl.no_room or self.links.held_up,
+            pages_left=crawl.page_limit.held,
+            no_room=crawl.no_room or self.links.held_up or self._held_up,
             news=self._recent.take(is_watched=ask.is_watched),
             dns=self._dns.counts,
             robots=self._rules.counts,
@@ -347,10 +382,20 @@ class Worker:
             resting=tuple(self._waiting.resting()),
             wait=self._waiting.next(),
             next_try_at=self._waiting.next_try_at(),
+            pages_spare=crawl.page_limit.spare,
+            pages_returned=pages_returned,
+            returned=returned(self.partitions),
+            looking=looking(self.partitions),
         )
-        if ask.give_back and crawl.pages_left is not None:
-            crawl.pages_left = 0
-        return report
+
+    @property
+    def _held_up(self) -> str:
+        """Why nothing more should be leased, by what keeps the state of our partitions elsewhere."""
+        return self._keeper.held_up if self._keeper is not None else ""
+
+    def _end_ownership(self) -> None:
+        self.complain("not sure any more that our partitions are ours: nothing is asked for until that is known")
+        self.crawl.let_go_of(self.partitions.values())
 
     def statistics(self) -> dict[int, PartitionStatistics]:
         return {number: partition.statistics() for number, partition in self.partitions.items()}
@@ -367,6 +412,7 @@ class Worker:
             self._policies, self._policies_changed_at = folder.policies(), changed_at
             for partition in self.partitions.values():
                 partition.frontier.apply_policies(self._policies)
+            self._limit_pace(*self._policies.crawl.over(self.config.politeness))
             self.crawl.look_again()
         if self._seeds_read < self._seeds.bytes:  # the rest at the next look, if there are many
             added = list(islice(self._seeds.after(self._seeds_read), SEEDS_AT_ONCE))
@@ -447,49 +493,6 @@ def identity(crawl: CrawlSettings) -> str:
     return f"{crawl.user_agent_token}/{__version__}" + (f" (+{contact})" if contact else "")
 
 
-# ---- the process -----------------------------------------------------------------------------------------
-
-
 def socket_of(sockets: Path, worker: int | None) -> Path:
     """Where a worker listens; None: the supervisor."""
     return sockets / ("supervisor" if worker is None else f"worker{worker}")
-
-
-async def work(sockets: Path, number: int) -> None:
-    def vanish() -> None:
-        # The supervisor is gone, perhaps by kill -9. Another one may be starting already: hold nothing up.
-        shutil.rmtree(sockets, ignore_errors=True)
-        os._exit(1)
-
-    start_threads()
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            supervisor = await connect(
-                socket_of(sockets, None), worker_messages.ToWorker, tasks.create_task, lambda _: None
-            )
-            supervisor.when_closed.append(vanish)
-            welcome = await supervisor.call(worker_messages.Hello(number), worker_messages.Welcome)
-            shared, spawn = RemoteShared(supervisor), tasks.create_task
-            say: Callable[[str], None] = lambda text: supervisor.mention(worker_messages.Said(text))  # noqa: E731
-            async with Worker(number, welcome, shared, say, spawn, sockets) as worker:
-                supervisor.answer = worker.handle
-                await supervisor.tell(worker_messages.Ready())
-                await worker.run()
-    except* LaterOwner as faults:
-        fault = FolderError(worker.folder.behind_in_epochs(faults.exceptions[0]))
-        await supervisor.tell(failure_message(ExceptionGroup("", [fault])))
-    except* (OSError, FolderError, StoreDamaged, ArchiveDamaged) as faults:
-        await supervisor.tell(failure_message(faults))
-    supervisor.when_closed.clear()
-    supervisor.close()
-
-
-def main() -> None:
-    steady_memory()
-    # A thousand open files are too few for hundreds of connections beside the files of several stores.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Ctrl-C and a system that stops everything reach us too; when to end is the supervisor's to say.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    in_loop(work(Path(sys.argv[1]), int(sys.argv[2])))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import atexit
 import cProfile
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from types import CodeType
@@ -38,8 +37,6 @@ def name_of(code: CodeType | str) -> str:
 
 
 def start(folder: Path) -> None:
-    if "gossamer.worker" not in sys.orig_argv:
-        return
     profile, crawl_one = cProfile.Profile(), Crawl.crawl_one
     before = 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.cluster.booking_service import Book
 from gossamer.cluster.partitions import partition_of
-from gossamer.interfaces import NoBooking
+from gossamer.interfaces import HostElsewhere, NoBooking
 from gossamer.url.site import host_of
 from tests.cluster.peer_group import PARTITIONS, PeerWorker, peer_group
 
@@ -53,6 +53,19 @@ async def test_a_request_is_dropped_when_whoever_gave_the_turn_dies(folder: Path
             async with first.bookings.of(FAR):
                 second.close()
                 await asyncio.sleep(10)  # the request
+
+
+@pytest.mark.parametrize("url", [NEAR, FAR])
+async def test_a_request_is_dropped_when_the_host_is_another_nodes(folder: Path, url: str) -> None:
+    async with peer_group(folder) as (first, second):
+        partition = partition_of(url, PARTITIONS)
+        owner = first if url == NEAR else second
+        with pytest.raises(NoBooking):
+            async with first.bookings.of(url):
+                owner.bookings.lose(partition)
+                await asyncio.sleep(10)  # the request
+        while owner.bookings.is_busy(partition):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 async def test_a_turn_is_asked_for_again_where_the_host_has_moved_to(folder: Path) -> None:
@@ -111,3 +124,13 @@ async def until_asked(worker: PeerWorker) -> None:
         await asyncio.sleep(0)
     while worker.bookings.is_busy(1):  # noqa: ASYNC110
         await asyncio.sleep(0)
+
+
+async def test_a_host_of_another_node_gives_no_turn_and_nobody_waits_for_it(folder: Path) -> None:
+    async with peer_group(folder) as (first, _):
+        first.peers.know(first.peers.version + 1, [0, None], elsewhere=[1])
+        with pytest.raises(HostElsewhere):
+            async with asyncio.timeout(5), first.bookings.of(FAR):
+                pass
+        async with first.bookings.of(NEAR):
+            pass

@@ -14,7 +14,7 @@ from gossamer.cluster import links as exchange
 from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.links import LINKS_AT_ONCE
 from gossamer.cluster.partitions import partition_of
-from gossamer.interfaces import LinkBatch
+from gossamer.interfaces import LinkBatch, Mark
 from gossamer.records import Link, State
 from tests.cluster.peer_group import PARTITIONS, PeerWorker, peer_group
 
@@ -44,6 +44,38 @@ async def test_every_link_reaches_its_owner(folder: Path) -> None:
         await until(lambda: has(second, of_partition(1)) and has(second, of_partition(3)))
         assert not first.links.has_unread and not second.links.has_unread
         assert first.log.end(0) == 0  # what is ours needs no log
+
+
+class Unacknowledged:
+    """The journal of a partition, as it is while Kafka does not answer."""
+
+    epoch = position = appended = number = 0
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.is_back = asyncio.Event()
+
+    def append(self, mark: Mark, entries: bytes) -> None: ...
+
+    async def settled(self) -> int:
+        await self.is_back.wait()
+        return 0
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_a_link_within_a_process_outlives_its_machine_before_its_page_is_finished(
+    folder: Path, is_lost: bool
+) -> None:
+    async with peer_group(folder) as (first, _):
+        journal = first.partitions[0]._journal = Unacknowledged()
+        sending = asyncio.ensure_future(first.links.send(of_partition(0)))
+        await until(lambda: has(first, of_partition(0)))
+        await asyncio.sleep(0.01)
+        assert not sending.done()
+        first.partitions[0].is_lost = is_lost  # then somebody else went on without them
+        journal.is_back.set()
+        await asyncio.wait_for(sending, 5)
+        assert (first.log.end(0) > 0) == is_lost
 
 
 async def test_nobody_waits_for_an_owner_and_the_next_one_finds_all(folder: Path) -> None:

@@ -18,6 +18,7 @@ NEEDED = {
     "robots": ["http://a.test/", "--dir=D"],
     "rebuild": ["D", "--partition=7"],
     "completion": ["bash"],
+    "man": [],
     "plan": [],
     "serve": ["D", "--port=-1"],
     "web": ["--port=-1"],

@@ -87,3 +87,16 @@ def test_the_other_shells_have_every_verb_and_flag_and_can_be_read(shell: str, t
     (tmp_path / "script").write_text(text)
     if shutil.which(shell):
         subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
+
+
+def test_the_manual_page_has_every_verb_and_flag_and_no_request_of_its_own(folder: Path) -> None:
+    page = command("man").out
+    top = parser(VERBS)
+    for verb in VERBS:
+        section = page.partition(f".SS gossamer {verb}\n")[2].partition("\n.S")[0]
+        assert all(
+            flag.replace("-", "\\-") in section for flag in flags_in(top, verb) if flag not in ("-h", "--help")
+        )
+        assert f"gossamer {verb}" in section
+    requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+    assert requests == {".TH", ".SH", ".SS", ".TP", ".B", ".I", ".PP", ".nf", ".fi"}

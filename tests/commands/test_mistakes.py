@@ -55,7 +55,8 @@ MISTAKES = [
     (
         f"crawl {SITE} --set max_pages=5",
         "unknown key max_pages (flag --set max_pages): did you mean crawl.max_pages? The sections are: crawl, "
-        "politeness, fetch, frontier, robots, process, traps, schedule, dns, archive, serve, log, alerts",
+        "politeness, fetch, frontier, robots, process, traps, schedule, dns, archive, serve, log, alerts, cluster, "
+        "sinks",
         USAGE,
     ),
     (
@@ -67,7 +68,7 @@ MISTAKES = [
     (
         "export D --to parqet --out tables",
         "export: --to: 'parqet' is not known: did you mean parquet? wanted one of parquet, jsonl, cdxj, links, "
-        "hostgraph (see `gossamer export --help`)",
+        "hostgraph, kafka, postgres (see `gossamer export --help`)",
         USAGE,
     ),
     # Wrong types.
@@ -115,7 +116,7 @@ MISTAKES = [
     ("crawl", "nothing to do: give at least one URL to start from, or --dir with a crawl to resume", USAGE),
     (
         "export D --out tables",
-        "--out tables: as what? Give --to as well: parquet, jsonl, cdxj, links, hostgraph",
+        "--out tables: as what? Give --to as well: parquet, jsonl, cdxj, links, hostgraph, kafka, postgres",
         USAGE,
     ),
     ("export D --to parquet", "--to parquet needs a folder: name one with --out", USAGE),
@@ -249,5 +250,5 @@ def test_no_network(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (ran.err, ran.code) == (f"gossamer: {said}\n", WORLD)
     url = f"http://127.0.0.1:{port}/"
     asked = command("robots", url, "--allow-private")
-    unreachable = "robots.txt could not be fetched, so nothing on this host may be fetched for now"
+    unreachable = "robots.txt could not be fetched, so nothing of its origin may be fetched for now"
     assert asked.out.splitlines()[1] == f"  refused: {unreachable} [robots_unreachable]"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +23,7 @@ from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.web import Web
 from tests.api.serving import empty_crawl
-from tests.crawl.command import gossamer, quick_settings
+from tests.crawl.command import ROOT, gossamer, quick_settings
 from tests.export.crawls import command
 
 SEEDS = 60_000
@@ -162,3 +165,25 @@ def test_the_demo_deletes_nothing_that_it_did_not_make(folder: Path) -> None:
         f"gossamer: {crawl} holds pages.jsonl, which no demo made: choose another --dir\n"
     )
     assert (crawl / "seeds.txt").exists() and (crawl / "pages.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "not_imported"),
+    [
+        (["--version"], "numpy rocksdict pycurl selectolax rich obstore aiodns starlette pyarrow"),
+        (["status", "D"], "pycurl selectolax rich obstore starlette pyarrow"),
+        (["crawl", "--dir", "D", "http://127.0.0.1:1/"], "obstore starlette pyarrow pypdfium2 urllib.request"),
+    ],
+)
+def test_a_call_imports_what_it_needs(folder: Path, call: list[str], not_imported: str) -> None:
+    """What takes long to import, and is not for this verb. The crawl, in a worker, asks a port that nobody has."""
+    command = [sys.executable, "-X", "importtime", "-m", "gossamer", *(str(folder) if w == "D" else w for w in call)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    imported = {
+        line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")
+    }
+    assert "gossamer.cli" in imported
+    assert not imported & set(not_imported.split())

@@ -99,6 +99,21 @@ def is_over(*workers: Worker) -> bool:
     return all(partition.is_idle for partition in partitions) and not any(each.links.has_unread for each in workers)
 
 
+async def test_a_worker_that_was_not_sure_of_its_partitions_goes_on_when_it_is_again(stage: Stage) -> None:
+    def ask(owned_until: float) -> worker_messages.Ask:
+        return worker_messages.Ask(is_paused=False, give_back=False, owned_until=owned_until)
+
+    async with stage.worker(0) as worker:
+        worker.handle(ask(0.0))
+        await worker.assigned(range(PARTITIONS), 1)
+        add_seeds(worker, stage)
+        await asyncio.sleep(0.3)  # it has looked, found that it may not ask, and nothing else will wake it
+        assert stage.requests == 0
+        worker.handle(ask(worker.clock.boottime() + 60))
+        await until(lambda: is_over(worker))
+        assert stage.requests == HOSTS * (PAGES + 1)  # and robots.txt
+
+
 async def test_partitions_move_to_and_fro_and_every_page_is_fetched_once(stage: Stage) -> None:
     async with stage.worker(0) as first, stage.worker(1) as second:
         await first.assigned(range(PARTITIONS), 1)
@@ -138,15 +153,18 @@ async def test_what_is_lost_is_not_asked_for_any_more_and_its_next_owner_finishe
 
 
 async def test_an_owner_of_an_earlier_epoch_is_turned_away_and_has_touched_nothing(stage: Stage) -> None:
+    seed = Seed(stage.server.url(0))
+    number = partition_of(seed.url, PARTITIONS)
     async with stage.worker(0) as first, stage.worker(1) as second:
-        await first.assigned([0], 5)
-        await first.revoked([0])
-        before = rows_of(stage.folder.partition(0))
+        await first.assigned([number], 5)
+        first.add_seeds(number, [seed])  # a partition that nothing has come to has no store, and nothing to guard
+        await first.revoked([number])
+        before = rows_of(stage.folder.partition(number))
         for epoch in (4, 5):
             with pytest.raises(LaterOwner):
-                await second.assigned([0], epoch)
-        assert rows_of(stage.folder.partition(0)) == before
-        assert await second.assigned([0], 6) == {}
+                await second.assigned([number], epoch)
+        assert rows_of(stage.folder.partition(number)) == before
+        assert await second.assigned([number], 6) == {}
 
 
 async def test_partitions_that_are_lost_while_they_are_given_up_are_gone_once(stage: Stage) -> None:
@@ -154,7 +172,7 @@ async def test_partitions_that_are_lost_while_they_are_given_up_are_gone_once(st
         await first.assigned(range(PARTITIONS), 1)
         add_seeds(first, stage)
         await until(lambda: stage.requests > 20)
-        first.crawl.pages_left = 1000 - first.pages - first.crawl.in_flight
+        first.crawl.page_limit.left = 1000 - first.pages
         giving_up = asyncio.ensure_future(first.revoked(range(PARTITIONS)))
         await asyncio.sleep(0)
         pages = first.pages
@@ -162,7 +180,7 @@ async def test_partitions_that_are_lost_while_they_are_given_up_are_gone_once(st
         await asyncio.wait_for(giving_up, 20)
         assert not first.partitions and first.crawl.in_flight == 0
         await asyncio.wait_for(first.crawl.commit(), 20)  # whatever was on its way is dropped
-        assert first.crawl.pages_left == 1000 - pages
+        assert first.crawl.page_limit.held == 1000 - pages
 
 
 async def test_a_partition_that_is_lost_while_it_is_opened_is_not_ours(stage: Stage) -> None:

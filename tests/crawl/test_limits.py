@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.crawl.command import gossamer, quick_settings, start, until
 from tests.fetch.raw_server import raw_server
@@ -106,3 +109,42 @@ async def test_a_crawl_that_may_hold_few_urls_asks_for_the_better_ones(folder: P
     assert ran.code == 0, ran.err
     assert {path for path in asked if path.startswith("/t")} == {f"/t{n}" for n in range(20)}
     assert 15 <= sum(path.startswith("/n") for path in asked) <= 20
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_slow_answers_do_not_hold_up_the_last_pages_of_a_limit(folder: Path, workers: int) -> None:
+    """Twelve hosts answer at once, four say nothing for as long as the test lasts."""
+    quick, slow = [f"q{n}.test" for n in range(12)], [f"s{n}.test" for n in range(4)]
+    answered = 0
+
+    def answer(request: bytes) -> list[bytes | float]:
+        nonlocal answered
+        if b"/robots.txt" in request:
+            return [b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"]
+        if b"\r\nHost: s" in request:
+            return []  # and the connection stays open
+        answered += 1
+        body = str(answered) + "".join(f'<a href="/{n}">{n}</a>' for n in range(40))
+        return [f"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()]
+
+    async with raw_server() as server:
+        server.answer = answer
+        folder.mkdir(exist_ok=True)
+        overrides = ", ".join(f'"{name}" = "127.0.0.1"' for name in (*quick, *slow))
+        (folder / "more.toml").write_text(f"[dns]\noverrides = {{{overrides}}}\n")
+        flags = ["--allow-private", "--workers", workers, "--config", folder / "more.toml", "--delay", 0.05]
+        seeds = [server.url("/", name) for name in (*slow, *quick)]
+        began = time.monotonic()
+        ran = await gossamer("crawl", *seeds, "--dir", folder / "crawl", *flags, "--max-pages", 60, timeout_s=40)
+        assert time.monotonic() - began < 30  # an answer is waited for twice as long
+        assert ran.code == 0, ran.err
+        pages = [each for each in (await gossamer("pages", folder / "crawl", "--json")).lines() if each["status"]]
+        assert len([each for each in pages if each["status"] == 200]) == 60
+        status = json.loads((await gossamer("status", folder / "crawl", "--json")).out)
+        assert (status["pages"], status["in_flight"]) == (60, 0), status
+        assert (await gossamer("verify", folder / "crawl")).code == 0
+        # What was asked for in vain stands in its queue, and the next start gets it.
+        more = await gossamer("crawl", "--dir", folder / "crawl", "--max-pages", 70, *flags, timeout_s=40)
+        assert (
+            more.code == 0 and json.loads((await gossamer("status", folder / "crawl", "--json")).out)["pages"] == 70
+        )

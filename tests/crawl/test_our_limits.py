@@ -35,7 +35,7 @@ PORTS, PORT_HOSTS = 40, 52
 LARGE_HOSTS, LARGE_BYTES = 40, 250_000
 MEMORY_BYTES = 72 << 20  # beyond what the worker has by then: the reserve, and some thirty pages
 ANSWER_S = 0.3  # so that all hosts would be asked at once
-WORKER, READER = b"gossamer.worker", b"sandbox_process"  # in their command lines
+WORKER, READER = b"gossamer.worker", b"sandbox_process"  # in their names or command lines
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1  # linux/sockios.h, linux/if.h
 
@@ -152,7 +152,8 @@ def bound_memory(pid: int, name: bytes, more_bytes: int) -> list[int]:
     for each in descendants(pid)[1:]:
         with suppress(OSError):
             is_ready = name != READER or resource.prlimit(each, resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
-            if is_ready and name in Path(f"/proc/{each}/cmdline").read_bytes():
+            is_called = any(name in Path(f"/proc/{each}/{file}").read_bytes() for file in ("comm", "cmdline"))
+            if is_ready and is_called:
                 status = Path(f"/proc/{each}/status").read_text()
                 limit = int(status.partition(has)[2].split()[0]) * 1024 + more_bytes
                 resource.prlimit(each, kind, (limit, limit))

@@ -52,3 +52,10 @@ def test_the_set_up_says_what_it_does_and_is_done_once(folder: Path) -> None:
     assert "gossamer: 1 of 1: tiny-1.0-py3-none-any.whl" in first.stderr and "unpacking 1 packages" in first.stderr
     again = run(root, "python", "-c", "import tiny, sys; print(sys.prefix)")
     assert (again.stdout, again.stderr) == (f"{root / '.venv'}\n", "")
+    # The demo of a cluster starts servers, which are wheels of the other lock file.
+    shutil.copy(root / "requirements.lock", root / "requirements-dev.lock")
+    assert run(root, "demo").stderr == ""
+    demo = run(root, "demo", "--dir", "D", "--cluster")
+    assert (
+        demo.stdout == "started demo --dir D --cluster\n" and "up to date with requirements-dev.lock" in demo.stderr
+    )

@@ -11,6 +11,7 @@ from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide
 from gossamer.fetch.transfer import Transfers
+from gossamer.interfaces import HostElsewhere
 from gossamer.records import Answer, Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
 from gossamer.settings import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.url.site import host_of
@@ -34,6 +35,7 @@ class World:
     def __init__(self, server: RawServer, transfers: Transfers) -> None:
         self.server = server
         self.turns: list[str] = []
+        self.elsewhere: set[str] = set()  # hosts of another node
         self.copies: dict[str, RobotsCopy] = {}
         cache = RobotsCache(self.copies.get)
         modules = protocols(("http",), transfers, "gossamer/0")
@@ -50,6 +52,8 @@ class World:
 
     @asynccontextmanager
     async def _booking_of(self, url: str) -> AsyncIterator[Callable[[Answer], None]]:
+        if host_of(url) in self.elsewhere:
+            raise HostElsewhere(host_of(url))
         self.turns.append(host_of(url))
         yield lambda answer: None
 
@@ -111,6 +115,18 @@ async def test_a_redirect_to_another_host_waits_for_that_hosts_turn(world: World
     await world.fetch()
     await world.fetch()
     assert world.turns == ["127.0.0.2"]
+
+
+async def test_a_redirect_to_a_host_of_another_node_is_a_robots_txt_that_cannot_be_read(world: World) -> None:
+    """Until it can, nothing of the host is asked for: and it is told why, instead of waiting for a turn for ever."""
+    moved = f"HTTP/1.1 301 X\r\nLocation: {world.server.url('/robots.txt', 'localhost')}\r\nContent-Length: 0\r\n\r\n"
+    world.robots(("/robots.txt", moved.encode()))
+    world.elsewhere.add("localhost")
+    await world.fetch()
+    read = await world.fetch()
+    assert isinstance(read, RobotsRead) and read.robots.reason is Reason.OWNERSHIP and read.wait_s > 0
+    assert "localhost, which another node asks" in read.robots.detail
+    assert world.asked() == ["/robots.txt"]
 
 
 async def test_after_five_redirects_it_is_as_if_there_were_none(world: World) -> None:

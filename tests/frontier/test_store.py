@@ -10,8 +10,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from rocksdict import Options, Rdict
 
-from gossamer.frontier.disk.store import FILES_MERGED, HOST_BYTES, RocksStore, StoreDamaged, StoreFull
+from gossamer.frontier.disk.faults import StoreDamaged, StoreFull
+from gossamer.frontier.disk.store import FILES_MERGED, HOST_BYTES, RocksStore
 
 HOSTS = [bytes([first, 0xFF, last]) + bytes(HOST_BYTES - 3) for first in (0, 7, 0xFF) for last in (0, 1, 0xFE, 0xFF)]
 NOBODY = b"nobody's"
@@ -167,3 +169,39 @@ def test_the_open_files_of_a_store_are_bounded(folder: Path) -> None:
         store.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_store_is_made_by_the_first_entry_and_reads_as_empty_before(tmp_path: Path) -> None:
+    folder = tmp_path / "partitions" / "000"
+    with closing(RocksStore(folder, ("queue", "urls"))) as store:
+        assert store.get("urls", b"a") is None and store.get_many("urls", [b"a", b"b"]) == [None, None]
+        assert list(store.scan("queue")) == [] and store.first("queue", HOSTS[0], 5) == []
+        assert store.last("queue", b"") is None and list(store.check()) == []
+        store.write(store.batch(), sync=True)  # with nothing in it
+        assert not folder.exists()
+        batch = store.batch()
+        batch.put("queue", HOSTS[0] + b"1", b"one")
+        store.write(batch, sync=False)
+        assert store.first("queue", HOSTS[0], 5) == [(HOSTS[0] + b"1", b"one")]
+    with closing(RocksStore(folder, ("queue", "urls"))) as store:
+        assert store.get("queue", HOSTS[0] + b"1") == b"one"
+
+
+def test_what_was_closed_is_never_made_by_somebody_who_comes_late(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "000", ("urls",))
+    batch = store.batch()
+    store.close()
+    with pytest.raises(AssertionError, match="closed"):
+        batch.put("urls", b"a", b"b")
+    assert not (tmp_path / "000").exists()
+
+
+def test_a_store_that_is_just_being_made_reads_as_empty_and_a_damaged_one_does_not(tmp_path: Path) -> None:
+    Rdict(str(tmp_path), options=Options(raw_mode=True)).close()  # the tables are not there yet
+    options = [*tmp_path.glob("OPTIONS-*")]
+    with pytest.raises(StoreDamaged):
+        RocksStore(tmp_path, ("urls",), read_only=True)
+    for path in options:
+        path.unlink()
+    with closing(RocksStore(tmp_path, ("urls",), read_only=True)) as store:
+        assert list(store.scan("urls")) == []

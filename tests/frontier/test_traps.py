@@ -71,10 +71,11 @@ def finish(frontier: Frontier, lease: Lease, clock: VirtualClock, text: str) -> 
 def crawl_all(frontier: Frontier, clock: VirtualClock, text: str = "Nothing to see.") -> list[str]:
     """Every page that is handed out says the same, or `{}` is its URL in letters."""
     asked = []
-    while leases := frontier.lease(1):
-        asked.append(leases[0].url)
-        in_letters = "".join(chr(ord("a") + int(digit)) for digit in leases[0].url if digit.isdecimal())
-        finish(frontier, leases[0], clock, text.format(in_letters))
+    while (leases := frontier.lease(1)) or not frontier.lifted.is_done:
+        for lease in leases:
+            asked.append(lease.url)
+            in_letters = "".join(chr(ord("a") + int(digit)) for digit in lease.url if digit.isdecimal())
+            finish(frontier, lease, clock, text.format(in_letters))
     assert frontier.is_empty
     return asked
 
@@ -172,7 +173,7 @@ def crawl_endless(frontier: Frontier, clock: VirtualClock, most: int, onward: in
 def test_who_trusts_a_host_gets_back_what_was_refused(
     reopened: Open, clock: VirtualClock, policies: Policies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.frontier.trusted.AT_ONCE", 7)
+    monkeypatch.setattr("gossamer.frontier.lifted.READ_AT_ONCE", 7)
     crawl = reopened()
     crawl.add(found([*pages("/day/", 50), *pages("/day/", 50, host="b.test")]))
     assert len(crawl_all(crawl, clock)) == 2 * FREE

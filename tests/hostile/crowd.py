@@ -192,7 +192,7 @@ class Crowd:
             for pid in descendants(process.pid):
                 with suppress(OSError):  # gone meanwhile
                     held += held_bytes(pid)
-                    if b"gossamer.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    if Path(f"/proc/{pid}/comm").read_text() == "gossamer.worker\n":
                         self._worker = pid
             self.crawled.memory_bytes = max(self.crawled.memory_bytes, held)
             await asyncio.sleep(0.05)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
 
 from gossamer.frontier.disk.store import RocksStore
 from gossamer.interfaces import OtherIndex
-from gossamer.process.fingerprints.near import BUCKET_MAX, ENTRY_BYTES, FORM, SKETCHES, TABLES, NearIndex
+from gossamer.process.fingerprints.near import BUCKET_MAX, ENTRY_BYTES, FORM, SKETCHES, TABLES, WHOLE_FROM, NearIndex
 from gossamer.process.fingerprints.shingles import words_in
 from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.records import Claim
@@ -192,3 +194,25 @@ def test_an_index_of_the_version_before_is_begun_anew(folder: Path) -> None:
     with index(folder) as (near, store):
         assert nearest(near, PRINT) == (B, 1000.0, 0)
         assert [len(key) for key, _ in store.scan("owners")] == [ENTRY_BYTES]
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_the_map_takes_its_memory_when_a_crawl_has_a_thousand_pages(folder: Path) -> None:
+    """Of 64 MiB: a small crawl has some, and from then on it does not grow."""
+    chance = Random(1)
+
+    def claims(count: int) -> list[Claim]:
+        return [claim(f"{A}{number}", chance.getrandbits(64)) for number in range(count)]
+
+    before = resident_bytes()
+    with index(folder) as opened:
+        add(opened, *claims(100))
+        small = resident_bytes() - before
+        add(opened, *claims(WHOLE_FROM // 2))
+        assert small < 20 << 20 < 60 << 20 < resident_bytes() - before
+    before = resident_bytes()
+    with index(folder):
+        assert resident_bytes() - before > 60 << 20  # at the next start from the beginning

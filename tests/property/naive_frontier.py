@@ -127,7 +127,7 @@ class NaiveFrontier:
             self.urls[link.url] = NaiveUrl(link.depth, State.REFUSED, refusal)
             if refusal is None:
                 self.queue(link.url, now)
-        elif entry.state in OPEN:
+        elif entry.state in OPEN or entry.reason is refusal is Reason.MAX_DEPTH:
             entry.depth = min(entry.depth, link.depth)
 
     def pass_time(self, now: float) -> None:
@@ -208,6 +208,11 @@ class NaiveFrontier:
         assert host.policy.blocked and host.asked is None and host.ready_at <= now, f"{name} was refused"
         for url in self.queued(name):
             self.urls[url].state, self.urls[url].reason = State.REFUSED, Reason.BLOCKED
+
+    def unblocked(self) -> list[Url]:
+        """What was refused because its host was blocked, and may come back."""
+        refused = [url for url in self.all_in(State.REFUSED) if self.urls[url].reason is Reason.BLOCKED]
+        return [url for url in refused if not self.host(host_of(url)).policy.blocked]
 
     def finish(self, lease: Lease, result: Result, now: float) -> None:
         entry = self.urls[lease.url]

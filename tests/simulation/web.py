@@ -1,9 +1,9 @@
 """A modelled web, and the judge of how it is treated.
 
 Sizes of hosts have a heavy tail, latencies are log-normal. Some hosts are overloaded for hours (429, often with
-Retry-After), some answer with errors now and then, some are dead, or away for days, and of some a part of the pages
-begins to fail; some ask for a Crawl-delay, forbid a part of themselves, or send us elsewhere for their robots.txt.
-The pages of a host form a tree, and each links to others. At `cured_at` all faults are over.
+Retry-After), some answer with errors now and then, some are dead, or away for days, of some a second port is, and of
+some a part of the pages begins to fail; some ask for a Crawl-delay, forbid a part of themselves, or send us elsewhere
+for their robots.txt. The pages of a host form a tree, and each links to others. At `cured_at` all faults are over.
 
 The judge knows only what a server knows: when it was asked, when its answer ended, and what it had asked for. It
 objects at once to a second request in flight, to one that comes too soon, and to one that robots.txt forbids.
@@ -39,6 +39,8 @@ class ModelledHost:
     fails_from: float = math.inf  # a seventh of its pages answer with 500 from then on
     changes_s: float = math.inf  # its pages say something else every so often
     robots_at: Url | None = None  # its robots.txt redirects there
+    port: int = 0  # where its pages are, too; 0: nowhere else
+    port_outages: tuple[tuple[float, float], ...] = ()  # from when until when that port does not answer
     # What the judge remembers.
     is_asked: bool = False
     not_before: float = 0.0
@@ -49,8 +51,12 @@ class ModelledHost:
     def url(self, page: int) -> Url:
         return f"http://{self.name}/{page}" if page else f"http://{self.name}/"
 
-    def is_away(self, now: float) -> bool:
-        return self.is_dead or any(start <= now < end for start, end in self.outages)
+    def url_at_port(self, page: int) -> Url:
+        return f"http://{self.name}:{self.port}/{page or ''}"
+
+    def is_away(self, url: Url, now: float) -> bool:
+        outages = self.outages + (self.port_outages if f":{self.port}/" in url else ())
+        return self.is_dead or any(start <= now < end for start, end in outages)
 
     def robots(self) -> str:
         delay = f"Crawl-delay: {self.crawl_delay_s:g}\n" if self.crawl_delay_s is not None else ""
@@ -83,7 +89,8 @@ class ModelledWeb:
             other.url(chance.randrange(other.pages)) for other in chance.choices(list(self.hosts.values()), k=2)
         ]
         forbidden = [f"http://{host.name}/private/{page}"] if page % 50 == 7 else []
-        return [Link(link, source=url) for link in [host.url(0), *own, *others, *forbidden]]
+        at_port = [host.url_at_port(n) for n in (page, *below) if n < host.pages] if host.port else []
+        return [Link(link, source=url) for link in [*at_port, host.url(0), *own, *others, *forbidden]]
 
     def is_always_there(self, url: Url) -> bool:
         """Whether a page can be fetched by whoever has patience."""
@@ -117,7 +124,7 @@ class ModelledWeb:
         latency_s = host.latency_s * math.exp(self.random.gauss(0, 0.5))
         answer: Answer | None = None
         try:
-            is_away = host.is_away(started_at) and started_at < self.cured_at
+            is_away = host.is_away(url, started_at) and started_at < self.cured_at
             await self.clock.sleep(60.0 if is_away else latency_s)
             answer = self._answer(host, url, started_at, latency_s)
             return answer
@@ -134,7 +141,7 @@ class ModelledWeb:
             return Exchange(b"GET", head, status, "192.0.2.1", started_at, now, latency_s)
 
         is_cured = started_at >= self.cured_at
-        if host.is_away(started_at) and not is_cured:
+        if host.is_away(url, started_at) and not is_cured:
             return Failed(Reason.TIMEOUT, ended_at=now)
         if host.is_strained and now % (6 * HOUR_S) < HOUR_S and not is_cured:
             retry_after = f"Retry-After: {self.random.choice([60, 600])}\r\n" if self.random.random() < 0.7 else ""
@@ -218,6 +225,10 @@ def troubled(seed: int, clock: VirtualClock, politeness: PolitenessSettings, hos
         made[host.name] = host
         if n % 2:
             host.changes_s = chance.uniform(1, 10) * DAY_S
+        if n % 3 == 0 and n % 8 != 7:  # with hours between two requests, twice the pages take too long
+            host.port = 8081
+            moments = [start] if n % 2 else [start + chance.uniform(0, days) * DAY_S for _ in range(2)]
+            host.port_outages = tuple((moment, moment + chance.uniform(1, days) * DAY_S) for moment in moments)
         match n % 8:
             case 1:
                 away = [start + chance.uniform(0, HOUR_S), start + chance.uniform(1, days - 1) * DAY_S]

@@ -76,12 +76,11 @@ export async function unblock(path, name) {
   }
 }
 
-/** As it was before; and what was refused meanwhile comes back. */
+/** As it was before. */
 async function put(path, name, before) {
   try {
     tellAll(await tell(path, before, "PUT"));
-    const { urls: count } = await tell("/retry", { domain: name, reason: "blocked" });
-    inform(`${name} is no longer blocked${count ? `; ${words.counted(count, "URL")} queued again` : ""}.`);
+    inform(`${name} is no longer blocked: what was refused for it comes back by itself.`);
   } catch (trouble) {
     report(trouble);
   }

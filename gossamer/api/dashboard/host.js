@@ -114,6 +114,7 @@ function known(host) {
     ["Errors", `${words.count(host.errors)}${host.failures_in_a_row ? `, ${host.failures_in_a_row} in a row` : ""}`],
     ["Last error", host.last_error && words.word(host.last_error)],
     ["Delay", host.requests ? `${words.span(host.delay_s)}: ${host.delay_explained}` : null],
+    ...host.origins_away.map((away) => ["Does not answer", `${away.why}; next try in ${words.span(away.next_try_in_s)}`]),
     ["May be asked", host.ready_in_s > 0 ? `in ${words.span(host.ready_in_s)}` : "now"],
     ["Last page", host.last_crawled_at && words.moment(host.last_crawled_at)],
     ["Links from other sites", words.count(host.in_links)],

@@ -17,7 +17,7 @@ from gossamer.api.route import NoAnswer
 from gossamer.clock import Clock
 from gossamer.cluster.wire import Disconnected, Peer
 from gossamer.folder import CrawlFolder, FolderError
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.tables import Totals
 from gossamer.inspect.status_facts import is_all_done
 from gossamer.inspect.view import CrawlView

@@ -22,6 +22,7 @@ from gossamer.api.route import NoAnswer, Query
 from gossamer.api.routes.policies import policy_shape
 from gossamer.api.views import View
 from gossamer.fetch.robots import rules_of
+from gossamer.frontier.rules.origins import all_away
 from gossamer.frontier.rules.policy import NONE, Policies
 from gossamer.inspect.view import bracketed
 from gossamer.records import Host, Reason, RobotsCopy
@@ -107,6 +108,10 @@ async def host(context: Context, host: str) -> shapes.HostDetail:
             crawl_delay_s=found.crawl_delay_s,
             robots=[robots_shape(copy, now) for copy in view.robots_of(name)],
             next_urls=view.queued_of(name, NEXT_URLS),
+            origins_away=[
+                shapes.OriginAway(away.detail, Reason(away.reason), round(away.until - now, 1))
+                for away in all_away(found, now)
+            ],
         )
 
     return await context.views.read(look)

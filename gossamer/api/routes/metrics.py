@@ -99,6 +99,14 @@ def worker_states(now: control_messages.Now) -> Values:
     return by("state", counts)
 
 
+def of_sinks(value: Callable[[control_messages.SinkNow, control_messages.Now], float | None]) -> Value:
+    def values(now: control_messages.Now) -> Values:
+        found = {sink.to: value(sink, now) for sink in now.sinks}
+        return by("sink", {name: known for name, known in found.items() if known is not None})
+
+    return running(values)
+
+
 def turned_away(facts: Facts) -> Values:
     return by("reason", facts.totals.turned_away)
 
@@ -202,6 +210,16 @@ METRICS = (
     gauge("dns_names", "names", "names in the cache", of_dns("names")),
     counter("robots_decisions_total", "URLs", "URLs asked of robots.txt", running(lambda now: now.robots.asked)),
     counter("robots_hits_total", "URLs", "... with the rules ready in memory", running(lambda now: now.robots.hits)),
+    # Sinks, of this run.
+    counter("sink_records_total", "records", "records handed on", of_sinks(lambda sink, now: sink.handed_on), "sink"),
+    gauge(
+        "sink_behind_records",
+        "records",
+        "visits that a sink has no record of yet",
+        of_sinks(lambda sink, now: sink.behind(now.totals)),
+        "sink",
+    ),
+    gauge("sink_up", "flag", "1: it takes records", of_sinks(lambda sink, now: not sink.trouble), "sink"),
     # The machine.
     gauge("memory_bytes", "bytes", "resident: supervisor and workers", running(lambda now: now.memory_bytes)),
     gauge("disk_free_bytes", "bytes", "free on the disk of the crawl's folder", of_disk("free_bytes")),

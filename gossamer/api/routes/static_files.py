@@ -19,7 +19,7 @@ from gossamer.api import shapes
 from gossamer.api.context import Context
 from gossamer.api.route import NoAnswer
 from gossamer.folder import FolderError
-from gossamer.frontier.disk.store import StoreDamaged
+from gossamer.frontier.disk.faults import StoreDamaged
 
 DASHBOARD = Path(__file__).parent.parent / "dashboard"
 WEB = Path(__file__).parent.parent / "web"

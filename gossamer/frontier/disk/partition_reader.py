@@ -47,6 +47,11 @@ class PartitionReader:
         value = self._store.get("meta", b"meta")
         return decode_meta(value) if value is not None else Meta()
 
+    @property
+    def has_anything(self) -> bool:
+        """Whether anything was ever written: no batch is without the partition's counters."""
+        return self._store.get("meta", b"meta") is not None
+
     def plans(self) -> bytes | None:
         """What the planner of the partition knows."""
         return self._store.get("meta", b"plans")

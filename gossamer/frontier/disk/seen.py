@@ -130,6 +130,8 @@ class Seen:
         if not self.is_complete:
             self._remaking = iter(())  # an open cursor would keep the store from closing
             return
+        if not urls:
+            return  # there may be no store, and no folder, either
         sizes = [urls, self._settings.seen_urls, self._room, len(self._filters)]
         head = b"".join(size.to_bytes(8, "big", signed=True) for size in sizes)
         checksum = 0

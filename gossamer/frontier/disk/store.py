@@ -13,17 +13,25 @@ spoils is `StoreDamaged`, never a value that is missing. By itself RocksDB would
 in a log, and a walk through a table would simply end there. A log whose last record was cut off is no damage: that is
 how `kill -9` in the middle of a write leaves it, and that write had not returned.
 
+**A store that holds nothing is not on the disk**: it reads as empty, and is made by the first entry that is put into
+a batch. A crawl has eight partitions, and a small one has work for one or two of them; each store takes 20 files,
+some 40 waits for the disk and 4 MiB of memory.
+
 **A full disk** is `StoreFull`, an OSError. RocksDB takes nothing more after that until it is opened anew.
+
+**A journal** may follow a store (`interfaces.StoreJournal`): then each batch has a number, kept in the same batch,
+and is handed over as bytes (packed.py) once it is written here. `apply` writes a batch that was read from a journal.
+
+Longer than 400 lines: what RocksDB is asked and told is in one place.
 
 At a billion URLs: one store per partition, so its size is the number of URLs over the number of partitions.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -48,7 +56,10 @@ from rocksdict import (
     WriteOptions,
 )
 
-from gossamer.interfaces import Batch
+from gossamer.atomic import make_folder
+from gossamer.frontier.disk.faults import StoreDamaged, StoreFull, translated
+from gossamer.frontier.disk.packed import MARK_KEY, MARK_TABLE, deletion, head, mark_in, packed_mark, unpacked
+from gossamer.interfaces import Batch, Mark, StoreJournal
 
 KIB, MIB = 1 << 10, 1 << 20
 OWN_FILE = "rocksdict-config.json"  # rocksdict's own, beside those of RocksDB
@@ -71,37 +82,47 @@ _READ_BY_HOST = frozenset({"queue"})
 HOST_BYTES = 8
 
 
-# What RocksDB says where there is no room to write, and the number of it.
-_NO_ROOM = {
-    "No space left": errno.ENOSPC,
-    "Disk quota exceeded": errno.EDQUOT,
-    "File too large": errno.EFBIG,
-}
-
-
-class StoreDamaged(Exception):
-    """The folder cannot be read as a store; the message says why and what to do."""
-
-    def __init__(self, text: str, folder: Path) -> None:
-        super().__init__(text)
-        self.folder = folder
-
-
-class StoreInUse(StoreDamaged):
-    """Another process has it open."""
-
-
-class StoreFull(OSError):
-    """No room to write. Nothing of the batch was kept, and the store has to be opened anew."""
-
-
 def is_store(folder: Path) -> bool:
     """Whether there was ever a store in this folder."""
     return (folder / "CURRENT").exists()
 
 
+class _Handles(dict[str, Any]):
+    """The tables of a store, as its batches name them. The first that is asked for makes the store, if need be."""
+
+    def __init__(self, make: Callable[[], None]) -> None:
+        self._make = make
+
+    def __missing__(self, table: str) -> Any:
+        self._make()
+        return self[table]
+
+
+class _Nothing:
+    """A table of a store that is not there yet, and a cursor over it."""
+
+    def get(self, key: bytes | list[bytes]) -> list[None] | None:
+        return [None] * len(key) if isinstance(key, list) else None
+
+    def iter(self, bounds: ReadOptions) -> _Nothing:
+        return self
+
+    def key(self) -> None:
+        return None
+
+    value = next = status = key
+
+    def seek(self, key: bytes) -> None:
+        """There is nowhere to go."""
+
+    seek_for_prev = seek
+
+    def valid(self) -> bool:
+        return False
+
+
 class RocksBatch:
-    def __init__(self, handles: dict[str, Any]) -> None:
+    def __init__(self, handles: _Handles) -> None:
         self.raw = WriteBatch(raw_mode=True)
         self._handles = handles
 
@@ -115,10 +136,37 @@ class RocksBatch:
         return int(self.raw.len())
 
 
+class JournalledBatch(RocksBatch):
+    """The same, and its entries are kept as bytes."""
+
+    def __init__(self, handles: _Handles, tables: dict[str, int]) -> None:
+        super().__init__(handles)
+        self.entries: list[bytes] = []
+        self._keep = self.entries.append
+        self._tables = tables
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        self.raw.put(key, value, self._handles[table])
+        self._keep(head(self._tables[table], len(key), len(value)) + key + value)
+
+    def delete(self, table: str, key: bytes) -> None:
+        self.raw.delete(key, self._handles[table])
+        self._keep(deletion(self._tables[table], key))
+
+
 class RocksStore:
-    def __init__(self, folder: Path, tables: tuple[str, ...], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tables: tuple[str, ...],
+        *,
+        read_only: bool = False,
+        journal: StoreJournal | None = None,
+    ) -> None:
         self.folder = folder
         self._names = tables
+        self._journal = journal
+        self._places = {table: place for place, table in enumerate(tables)}  # in the entries of a journal
         self._access = AccessType.read_only() if read_only else AccessType.read_write()
         self._links = _linked(folder) if read_only and is_store(folder) and not _is_writable(folder) else None
         self._sync = WriteOptions()
@@ -126,9 +174,27 @@ class RocksStore:
         self._quick = WriteOptions()
         self._cursor: tuple[str, RdictIter] | None = None  # of a table, as it is since the last write
         self._is_full = False
+        self._db: Rdict | None = None
+        self._tables: dict[str, Any] = dict.fromkeys(tables, _Nothing())
+        self._handles = _Handles(self._make)
+        self._can_be_made = not read_only
+        if is_store(folder):
+            try:
+                self._open()
+            except StoreDamaged:
+                if not (read_only and _is_being_made(folder)):
+                    raise
+        elif journal is not None:
+            self._make()  # its owner is written down at once, and it may be copied at any time
+
+    def _make(self) -> None:
+        assert self._can_be_made, "it is closed or only to be read, or there is no such table"
+        make_folder(self.folder)
         self._open()
 
     def _open(self) -> None:
+        self._can_be_made = False
+        self._cursor = None  # over what was nothing
         try:
             self._db = Rdict(
                 self._links.name if self._links else str(self.folder),
@@ -137,10 +203,11 @@ class RocksStore:
                 access_type=self._access,
             )
         except Exception as fault:
-            raise _translated(fault, self.folder) from fault
+            raise translated(fault, self.folder) from fault
         self._tables = {table: self._db.get_column_family(table) for table in self._names}
-        self._handles = {table: self._db.get_column_family_handle(table) for table in self._names}
+        self._handles.update({table: self._db.get_column_family_handle(table) for table in self._names})
         self._is_full = False
+        self._number = self.mark.number if self._journal else 0
 
     def __repr__(self) -> str:
         return f"RocksStore({self.folder})"
@@ -150,16 +217,16 @@ class RocksStore:
         try:
             value: bytes | None = rows.get(key)
         except Exception as fault:
-            raise _translated(fault, self.folder) from fault
+            raise translated(fault, self.folder) from fault
         return value
 
     def get_many(self, table: str, keys: list[bytes]) -> list[bytes | None]:
         """A fifth faster than one by one."""
-        rows: Any = self._tables[table]  # its types know no list of bytes
+        rows = self._tables[table]
         try:
             values: list[bytes | None] = rows.get(keys) if keys else []
         except Exception as fault:
-            raise _translated(fault, self.folder) from fault
+            raise translated(fault, self.folder) from fault
         return values
 
     def scan(self, table: str, start: bytes = b"", prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
@@ -224,18 +291,59 @@ class RocksStore:
         if self._is_full:  # there may be room by now
             self.close()
             self._open()
-        return RocksBatch(self._handles)
+        return RocksBatch(self._handles) if self._journal is None else JournalledBatch(self._handles, self._places)
 
     def write(self, batch: Batch, *, sync: bool) -> None:
         assert isinstance(batch, RocksBatch)
         if len(batch):
+            if isinstance(batch, JournalledBatch):
+                assert self._journal is not None
+                mark = Mark(self._journal.epoch, self._number + 1, self._journal.position)
+                batch.raw.put(MARK_KEY, packed_mark(mark), self._handles[MARK_TABLE])
             self._cursor = None  # it would not see what is written
+            assert self._db is not None, "its first entry has made it"
             try:
                 self._db.write(batch.raw, self._sync if sync else self._quick)
             except Exception as fault:
-                translated = _translated(fault, self.folder)
-                self._is_full = isinstance(translated, StoreFull)
-                raise translated from fault
+                meant = translated(fault, self.folder)
+                self._is_full = isinstance(meant, StoreFull)
+                raise meant from fault
+            if self._journal is not None and isinstance(batch, JournalledBatch):
+                self._number = mark.number
+                self._journal.append(mark, b"".join(batch.entries))
+
+    # ---- for a journal -----------------------------------------------------------------------------------
+
+    @property
+    def mark(self) -> Mark:
+        """How far it is; that of a store without a journal is zero."""
+        return mark_in(self.get(MARK_TABLE, MARK_KEY))
+
+    def apply(self, mark: Mark, entries: bytes) -> int:
+        """Write a batch that was read from a journal, exactly as it was; returns how many entries it has."""
+        raw, handles, count = WriteBatch(raw_mode=True), self._handles, 0
+        for count, (table, key, value) in enumerate(unpacked(entries, self._names), 1):  # noqa: B007
+            if value is None:
+                raw.delete(key, handles[table])
+            else:
+                raw.put(key, value, handles[table])
+        raw.put(MARK_KEY, packed_mark(mark), handles[MARK_TABLE])
+        self._cursor = None
+        assert self._db is not None, "its first entry has made it"
+        try:
+            self._db.write(raw, self._quick)
+        except Exception as fault:
+            raise translated(fault, self.folder) from fault
+        return count
+
+    def flush(self) -> None:
+        """Write all buffers to files, so that a copy right afterwards takes milliseconds. For a thread: others get
+        their turns meanwhile, and none during a copy."""
+        try:
+            for rows in list(self._tables.values()):
+                rows.flush(True)
+        except Exception as fault:
+            raise translated(fault, self.folder) from fault
 
     def check(self) -> Iterator[str]:
         """Read everything: what is damaged, as sentences for a person."""
@@ -248,18 +356,23 @@ class RocksStore:
 
     def copy_to(self, folder: Path) -> None:
         """All of it as it is now, in a folder that does not exist yet: files that never change are linked."""
+        if self._db is None:
+            self._make()
+        assert self._db is not None
         try:
             Checkpoint(self._db).create_checkpoint(str(folder))
         except Exception as fault:
-            raise _translated(fault, folder) from fault
+            raise translated(fault, folder) from fault
 
     def close(self) -> None:
         # The handles keep the database open; without this a second opening in the same process meets the lock.
+        self._can_be_made = False
         self._cursor = None
         self._tables.clear()
         self._handles.clear()
-        with suppress(Exception):  # it has been told before, or whoever opens the store next will be told
-            self._db.close()
+        if self._db is not None:
+            with suppress(Exception):  # it has been told before, or whoever opens the store next will be told
+                self._db.close()
         if self._links:
             self._links.cleanup()
 
@@ -268,7 +381,12 @@ class RocksStore:
         try:
             cursor.status()
         except Exception as fault:
-            raise _translated(fault, self.folder) from fault
+            raise translated(fault, self.folder) from fault
+
+
+def _is_being_made(folder: Path) -> bool:
+    """By somebody else at this moment: RocksDB writes down its options when all tables are there."""
+    return not any(folder.glob("OPTIONS-??????"))
 
 
 def _is_writable(folder: Path) -> bool:
@@ -322,41 +440,3 @@ def _options(table: str) -> Options:
     blocks.set_pin_top_level_index_and_filter(True)
     options.set_block_based_table_factory(blocks)
     return options
-
-
-def _translated(fault: Exception, folder: Path) -> Exception:
-    """rocksdict raises plain Exception for everything; what it means stands in the text."""
-    text = str(fault).strip()
-    if type(fault) is not Exception:
-        return fault
-    if "Permission denied" in text:
-        return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
-    if "LOCK" in text:
-        return StoreInUse(f"{folder} is in use by another process", folder)
-    for words, number in _NO_ROOM.items():
-        if words in text:
-            return StoreFull(number, f"{words.lower()}: make room, and the crawl goes on by itself", str(folder))
-    return StoreDamaged(f"{folder} is damaged{_where(folder, text)}: {text}. {_what_to_do(folder)}", folder)
-
-
-def _where(folder: Path, text: str) -> str:
-    """The file, where RocksDB does not name it: of its log it gives no more than what is wrong."""
-    if str(folder) in text:
-        return ""
-    logs = sorted(path.name for path in folder.glob("*.log") if path.stat().st_size)
-    return f" (its log, {' or '.join(logs)})" if "checksum mismatch" in text and logs else ""
-
-
-def _what_to_do(folder: Path) -> str:
-    if folder.parent.name == "partitions" and folder.name.isdecimal():
-        crawl = folder.parent.parent
-        return (
-            f"Put {folder} back from a copy of the crawl, or make it anew from the archive: "
-            f"`gossamer rebuild {crawl} --partition {int(folder.name)}`"
-        )
-    if folder.name == "fingerprints":
-        return (
-            f"Put {folder} back from a copy of the crawl, or remove it: it is made anew, and copies of pages that "
-            "were stored before are stored once more"
-        )
-    return "Put it back from a copy"

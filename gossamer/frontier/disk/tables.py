@@ -19,6 +19,8 @@
     patterns    host key                 -> {pattern: Pattern}   how many of its pages were alike, see patterns.py
     meta        "meta"                   -> Meta         counters, last turn, end of the archive, last claims
                 "plans"                  -> Plans        credit and census of the partition, see schedule/plans.py
+                "journal"                -> Mark         the last batch, where a journal follows the store (packed.py)
+                "limits"                 -> Held         what refusals depend on, see lifted.py
 
 A URL key is its host's key (8 bytes) and a hash of the URL (12 bytes), so that one host's URLs lie together: the
 links of a page mostly stay on its host, and looking them up touches few blocks. Numbers are big-endian, so that
@@ -122,6 +124,9 @@ class Meta(msgspec.Struct):
     written_at: float = 0.0  # the moment of the last batch, by the clock of then (clock_jumps.py)
     log_position: int = 0  # how far the link log was read
     epoch: int = 0  # of the last owner
+    floor_at: float = (
+        0.0  # when an owner came after one that may have asked hosts unnoted: their delays run from then
+    )
 
 
 _first_fields = attrgetter(*UrlRecord.__struct_fields__[: UrlRecord.__struct_fields__.index("attempts")])

@@ -45,7 +45,10 @@ class Delay(msgspec.Struct, frozen=True):
     back_off_s: float = 0.0
 
 
-def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: Policy = NONE) -> Delay:
+def next_delay(
+    host: Host, result: Result, config: PolitenessSettings, policy: Policy = NONE, *, is_of_origin: bool = False
+) -> Delay:
+    """`is_of_origin`: that nobody answered says something of one origin, and nothing of the host (origins.py)."""
     exchange = result.exchange
     seconds, reason = config.delay_s, Reason.CONFIGURED
     if (wanted_s := policy.least_delay_s) is not None:
@@ -57,7 +60,9 @@ def next_delay(host: Host, result: Result, config: PolitenessSettings, policy: P
     if slow_s > seconds:
         seconds, reason = slow_s, Reason.LATENCY
 
-    if is_strained(result) or host.failures >= FAILING:
+    if is_of_origin and exchange is None:
+        back_off_s = host.back_off_s
+    elif is_strained(result) or host.failures >= FAILING:
         # Twice what it was, from the delay in force: a host that strains at 1 s is next asked after 2 s, then 4 s.
         back_off_s = min(max(host.back_off_s, seconds) * 2, config.back_off_s_max)
     else:
@@ -104,29 +109,41 @@ def ended_at(result: Result) -> float | None:
 
 
 def start_delay(
-    host: Host, result: Result, config: PolitenessSettings, policy: Policy, now: float, attempt: int = 1
+    host: Host,
+    result: Result,
+    config: PolitenessSettings,
+    policy: Policy,
+    now: float,
+    attempt: int = 1,
+    *,
+    is_of_origin: bool = False,
 ) -> None:
     """An answer has ended: when its host may be asked again, and why then. `attempt`: of the URL asked for."""
     moment = ended_at(result)
     if isinstance(result, Postponed) and result.reason in PERHAPS_ASKED:
         moment = now
     if moment is not None:
-        if isinstance(result, RobotsRead):
+        if isinstance(result, RobotsRead) and not is_of_origin:
             host.crawl_delay_s = result.robots.crawl_delay_s
-        host.failures = failures_after(host, result)
-        if host.failures == 0:
-            host.failed_urls = host.rests = 0
-            host.well_at = host.well_at if isinstance(result, Postponed) else moment
-        elif isinstance(result, Failed) and attempt == 1 and not is_answer(result):
-            host.failed_urls += 1
-        delay = next_delay(host, result, config, policy)
+        if not is_of_origin:
+            _count_failures(host, result, moment, attempt)
+        delay = next_delay(host, result, config, policy, is_of_origin=is_of_origin)
         host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
         host.ready_at = max(host.ready_at, moment + delay.seconds)
         host.requests += not isinstance(result, Postponed)
-    if isinstance(result, RobotsRead) and moment is not None:
+    if isinstance(result, RobotsRead) and moment is not None and not is_of_origin:
         not_before(host, moment + result.wait_s, Reason.ROBOTS_UNREACHABLE)
     elif isinstance(result, Postponed):
         not_before(host, now + result.wait_s, result.reason)
+
+
+def _count_failures(host: Host, result: Result, moment: float, attempt: int) -> None:
+    host.failures = failures_after(host, result)
+    if host.failures == 0:
+        host.failed_urls = host.rests = 0
+        host.well_at = host.well_at if isinstance(result, Postponed) else moment
+    elif isinstance(result, Failed) and attempt == 1 and not is_answer(result):
+        host.failed_urls += 1
 
 
 def end_booking(host: Host, answer: Answer | None, config: PolitenessSettings, policy: Policy, now: float) -> None:

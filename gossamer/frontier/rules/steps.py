@@ -5,10 +5,11 @@ that will not change by itself is final at once. A host in strain (429, 503) is 
 so its URL simply takes its place at the end of the host's queue, a bounded number of times.
 
 A URL is given up when the failure is its own. It rests instead, longer each time, where the server is away: no
-connection at all, no page ever from this host, several URLs in a row that failed at their first try (`is_away`), or
-nothing that went well since this URL failed first, unless the server itself says that it cannot make the page. That
-may also be because there was nothing else to ask for: where no other URL failed, it has as many rests as there are in
-`frontier.rests_s`, and is given up then.
+connection at all, no page ever from this host, several URLs in a row that failed at their first try (`is_away`),
+nobody at its scheme and port while others of its host go on (origins.py), or nothing that went well since this URL
+failed first, unless the server itself says that it cannot make the page. That may also be because there was nothing
+else to ask for: where no other URL failed, it has as many rests as there are in `frontier.rests_s`, and is given up
+then.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from http import HTTPStatus
 import msgspec
 from msgspec.structs import replace
 
+from gossamer.frontier.rules.origins import is_failing, is_its_own, is_silent_since
 from gossamer.frontier.rules.politeness import ended_at
 from gossamer.records import (
     Exchange,
@@ -38,6 +40,7 @@ from gossamer.records import (
     Validators,
     is_sendable,
 )
+from gossamer.url.site import origin_of
 
 CURED_BY_TIME = frozenset(
     {
@@ -100,7 +103,9 @@ def next_step(
                 return Step(State.WAITING, reason, detail, due_at=now + retries_s[attempt - 1])
             tries = attempt - len(retries_s)
     is_patient = (host.failed_urls > 1 or tries <= len(rests_s)) and not is_of_the_page(outcome)
-    may_be_away = is_away(host) or (is_patient and not was_well_since(host, failing_since(known, attempt, outcome)))
+    since, origin = failing_since(known, attempt, outcome), origin_of(known.url)
+    was_well = was_well_since(host, since) and not is_silent_since(host, origin, since)
+    may_be_away = is_away(host) or is_failing(host, origin) or (is_patient and not was_well)
     is_outage = reason in NOBODY_THERE or (reason in PASSING and may_be_away)
     if not rests_s or not is_outage:
         return Step(State.FAILED, reason, detail)
@@ -134,10 +139,12 @@ def failing_since(known: UrlRecord, attempt: int, outcome: Outcome) -> float | N
     return ended_at(outcome.result) if attempt == 1 else known.failing_since
 
 
-def is_down(host: Host, outcome: Outcome, failures_max: int) -> bool:
+def is_down(host: Host, outcome: Outcome, failures_max: int, now: float) -> bool:
     """Whether the host is to rest from now on."""
     has_failed = isinstance(outcome.result, Failed) and host.failures >= failures_max
-    return has_failed and not host.is_resting and (is_away(host) or host.rests > 0)
+    if not has_failed or is_its_own(host, origin_of(outcome.lease.url), outcome.result, now):
+        return False
+    return not host.is_resting and (is_away(host) or host.rests > 0)
 
 
 def after(

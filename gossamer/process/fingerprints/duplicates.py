@@ -97,6 +97,13 @@ class Duplicates:
         for content_hash in [key for key, pending in self._pending.items() if pending.holder == holder]:
             self._end(content_hash)
 
+    def lose(self, partition: int, epoch: int) -> None:
+        """The same for what was claimed in this epoch of a partition, or before: its pages are finished elsewhere."""
+        claims = ((key, pending.claim) for key, pending in self._pending.items())
+        lost = [key for key, claim in claims if claim.partition == partition and claim.epoch <= epoch]
+        for content_hash in lost:
+            self._end(content_hash)
+
     def close(self) -> None:
         """The store is its owner's to close, after this."""
         if self._near:

@@ -15,15 +15,14 @@ ten.
 
 An entry is a SimHash and 16 bytes that are made of the sketch. Pages of one template have SimHashes that are near
 each other or even the same: thousands of products, of tables with other figures. The bytes of the sketch say which of
-them come first: the COMPARED_MAX that differ least in those are read and compared. Half of these bytes are the whole
-sketch folded, in which short texts differ, and half are a part of it, in which long ones do.
+them come first: the COMPARED_MAX that differ least in those are read and compared (`digest_of`).
 
-Which buckets are empty is known without a read: a map in memory has a bit for each, 64 MiB in all. At 10 million
-SimHashes two of the 58 are read, at 100 million eighteen. A file beside the store, near.filled, has the numbers of
-those that hold something, 4 bytes each, in the order in which they were filled: bits are set all over the map, and
-a map in a file would write 4 KiB for each of them (25 µs a page, where this takes 1). A number is written before its
-row is, so that kill -9 loses nothing; one that a power cut loses hides a bucket, and a later copy of those pages is
-taken for an original, which is harmless.
+Which buckets are empty is known without a read: a map in memory has a bit for each, 64 MiB in all, which are taken
+when a crawl has a thousand pages. At 10 million SimHashes two of the 58 are read, at 100 million eighteen. A file
+beside the store, near.filled, has the numbers of those that hold something, 4 bytes each, in the order in which they
+were filled: bits are set all over the map, and a map in a file would write 4 KiB for each of them (25 µs a page,
+where this takes 1). A number is written before its row is, so that kill -9 loses nothing; one that a power cut loses
+hides a bucket, and a later copy of those pages is taken for an original, which is harmless.
 
 A bucket keeps its newest BUCKET_MAX: a site with a million pages of one template would else make every look-up read
 them all. What falls out of one bucket may still be in the other.
@@ -48,13 +47,14 @@ from gossamer.atomic import replacing
 from gossamer.interfaces import BATCH_MAX, Batch, OtherIndex, Store
 from gossamer.process.fingerprints.shingles import SHINGLE_WORDS
 from gossamer.records import Claim, Url
-from gossamer.resemblance import BITS, are_near, resemblance
+from gossamer.resemblance import are_near, digest_of, resemblance
 
 TABLES = ("near", "owners")
 BLOCK_BITS = 28
 BUCKETS = 2 << BLOCK_BITS
 BUCKET_MAX = 128
 COMPARED_MAX = 16  # sketches that are read for a page
+WHOLE_FROM = 2000  # filled buckets, of a thousand pages: 8 MiB of the map are in use by then
 ENTRY_BYTES = 24
 FORM = b"form of the index"
 SKETCHES = 1  # the form of sketches: with others nothing can be compared
@@ -186,11 +186,20 @@ class NearIndex:
         for bucket in buckets:
             self._bits[bucket >> 3] |= 1 << (bucket & 7)
 
+        if not self._is_whole and end // 4 + len(buckets) > WHOLE_FROM:
+            self._take_whole()
+
+    def _take_whole(self) -> None:
+        """All of the map at once: bits are set all over it, so that twenty thousand pages would take all of it
+        anyway, and memory that does not grow can be planned. A small crawl is left the memory."""
+        self._map[:: mmap.PAGESIZE] |= 0
+        self._is_whole = True
+
     def _open_map(self, path: Path) -> None:
-        # Had at once, where the system can: bits are set all over it, so that twenty thousand pages would take all of
-        # it anyway, and memory that does not grow can be planned.
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
-        self._bits = mmap.mmap(-1, BUCKETS // 8, flags=flags)
+        self._bits = mmap.mmap(-1, BUCKETS // 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):
+            self._bits.madvise(mmap.MADV_NOHUGEPAGE)  # else the system may take 2 MiB for every bit
+        self._is_whole = False
         self._map: NDArray[np.uint8] = np.frombuffer(self._bits, np.uint8)
         if not path.exists():  # the crawl is new; or somebody has lost the file
             self._write_map(path)
@@ -204,6 +213,8 @@ class NearIndex:
                 self._open_map(path)
                 return
             np.bitwise_or.at(self._map, filled >> 3, (1 << (filled & 7)).astype(np.uint8))
+        if os.fstat(self._file).st_size // 4 > WHOLE_FROM:
+            self._take_whole()
 
     def _write_map(self, path: Path) -> None:
         with replacing(path) as partial, partial.open("wb") as file:
@@ -243,8 +254,7 @@ class NearIndex:
 
 
 def _entry(claim: Claim) -> bytes:
-    folded: bytes = np.bitwise_xor.reduce(np.frombuffer(claim.sketch, "<u8", BITS // 64, offset=4)).tobytes()
-    return (claim.simhash or 0).to_bytes(8, "big") + folded + claim.sketch[4:12]
+    return (claim.simhash or 0).to_bytes(8, "big") + digest_of(claim.sketch)
 
 
 def _entries(row: bytes) -> set[bytes]:

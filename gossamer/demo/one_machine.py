@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
 from gossamer import config
 from gossamer.clock import RealClock
+from gossamer.demo.judgement import shortest_gap_s
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.records import Seed
 from gossamer.supervisor.supervisor import Ending, run_crawl
@@ -72,7 +72,6 @@ def _result(web: Web, ending: Ending, entries: Sequence[Entry], path: Path) -> s
     totals = ending.totals
     pages = [entry for entry in entries if entry.path != "/robots.txt"]
     forbidden = [entry for entry in pages if not web.permits(entry.url)]
-    gaps_s = [gap for host in {entry.host for entry in entries} for gap in _gaps_s(entries, host)]
     refusals = (*totals.turned_away.items(), *totals.reasons.items())
     traps = sum(count for reason, count in refusals if "trap" in reason)
     refused = totals.reasons.get("robots", 0) + totals.resting
@@ -90,7 +89,7 @@ What the web's own access log says about Gossamer ({counted(len(entries), "reque
 
   {len(forbidden):>6,} requests for something that robots.txt forbids
   {len(overlapping(entries)):>6,} times two requests at once to one host
-  {min(gaps_s, default=0.0):>6.2f} s shortest pause of any host between two requests (asked for: {DELAY_S} s)
+  {shortest_gap_s(entries):>6.2f} s shortest pause of any host between two requests (asked for: {DELAY_S} s)
 
 Look at it:
 
@@ -102,8 +101,3 @@ Look at it:
 Then crawl something real:
 
   {COMMAND} crawl https://example.com --contact you@example.org"""
-
-
-def _gaps_s(entries: Sequence[Entry], host: str) -> list[float]:
-    turns = sorted((entry for entry in entries if entry.host == host), key=lambda entry: entry.time_in)
-    return [later.time_in - earlier.time_out for earlier, later in pairwise(turns)]

@@ -1,0 +1,294 @@
+"""A node: one machine's part of a cluster. Its supervisor works as on one machine; this is what it asks the others.
+
+Partitions come and go by the consumer group (`join`), and each time one of them gets a worker somebody has to own it
+in a new epoch (`begin`). Until when they are ours for certain (`owned_until`) goes to the workers with every round.
+Reports go to the board, decisions come from there: an end, and pages that may be finished. Whoever owns partition 0
+makes these decisions (coordinator.py).
+
+Nothing here waits for a server: if Kafka is away, the last report stands, `owned_until` passes, and the workers ask
+for nothing until it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from gossamer import __version__
+from gossamer.clock import Clock
+from gossamer.cluster.kafka.board import Board, Entry
+from gossamer.cluster.kafka.group import Group
+from gossamer.interfaces import LaterOwner, Unreachable
+from gossamer.messages.worker_messages import Report
+from gossamer.node.coordinator import ClusterCoordinator
+from gossamer.node.mirror import Mirror, is_outside
+from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.settings import Tree
+from gossamer.supervisor.coordinator import Coordinator
+from gossamer.supervisor.status import CrawlStatus
+from gossamer.supervisor.worker_pool import WorkerPool
+from gossamer.worker.progress import memory_bytes
+
+REPORT_S = 1.0
+LAST_WORD_S = 5.0  # for the last report of a node that ends: Kafka may be away
+CERTAIN_S = 0.05  # between two looks whether it is certain by now that a partition is ours
+AWAY_S, AWAY_S_MAX = 0.5, 15.0  # between two tries to own a partition while the object store is away
+
+
+@dataclass(frozen=True)
+class Connections:
+    """What a node has open for as long as it lives."""
+
+    board: Board
+    mint: Callable[[int, Callable[[], bool]], Awaitable[int]]  # a new epoch of a partition, while it is ours
+    ends: Callable[[], Awaitable[Mapping[int, int]]]  # of the topic of links
+
+
+class Node:
+    """Implements `supervisor.Cluster`."""
+
+    def __init__(
+        self, name: str, config: Tree, clock: Clock, connections: Connections, mirror: Mirror, group_topic: str
+    ) -> None:
+        self.name = name
+        self.wants_back = False
+        self.pages = 0  # that this node has fetched since it started
+        self._config = config
+        self._clock = clock
+        self._board = connections.board
+        self._connections = connections
+        self._mirror = mirror
+        self._group_topic = group_topic
+        self._group: Group | None = None
+        self._started_at = clock.now()
+        self._decisions = Decisions("", -1)
+        self._allowed = 0
+        self._to_hand_out = 0  # pages that no worker has
+        self._is_void = False  # what the workers may still finish
+        self._unmirrored: deque[str] = deque()  # keys of the board that have changed
+        self._mine: Collection[int] = ()  # partitions, as the pool has them
+        self._epochs: dict[int, int] = {}
+        self._make: Callable[[], NodeReport] | None = None  # the report of this moment
+        self._reporting: asyncio.Task[None] | None = None
+        self._reported_at = 0.0
+        self._coordinator: ClusterCoordinator | None = None
+        self._say: Callable[[str], None] = lambda text: None
+
+    # ---- partitions --------------------------------------------------------------------------------------
+
+    async def begin(self, partition: int) -> int:
+        """Raises `LaterOwner` when the partition is not ours any more: then nobody hears of us."""
+        wait_s = AWAY_S
+        while partition in self._mine:
+            if not self._is_certain:
+                await self._clock.sleep(CERTAIN_S)
+                continue
+            try:
+                minted = self._connections.mint(partition, lambda: self._is_certain and partition in self._mine)
+                epoch = self._epochs[partition] = await minted
+                return epoch
+            except LaterOwner:
+                pass
+            except Unreachable as away:
+                self._say(f"partition {partition} cannot be opened yet: {away}")
+                await self._clock.sleep(wait_s)
+                wait_s = min(2 * wait_s, AWAY_S_MAX)
+        raise LaterOwner(f"partition {partition} is another node's")
+
+    @property
+    def _is_certain(self) -> bool:
+        return self._clock.boottime() < self.owned_until
+
+    def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._mine = pool.mine
+
+        async def assigned(partitions: frozenset[int]) -> None:
+            pool.gain(partitions)
+
+        async def revoked(partitions: frozenset[int]) -> None:
+            await pool.let_go(partitions)
+
+        def lost(partitions: frozenset[int]) -> None:
+            pool.lose(partitions)
+            self._begin_anew()
+
+        self._board.subscribe(self._changed)
+        self._mirror.write(self._config.crawl.scope)  # what came since the first time, before anybody was told
+        self._hear_decisions(self._board.get("coordinator"))
+        self._group = Group(self._group_topic, self.name, self._config.cluster, self._clock, assigned, revoked, lost)
+
+    def _begin_anew(self) -> None:
+        """Whoever took our partitions may have been allowed our pages, too: those that are left are nobody's."""
+        self._started_at, self._allowed, self._to_hand_out, self._is_void = self._clock.now(), 0, 0, True
+
+    async def leave(self) -> None:
+        """Give up everything in order; others have it about a second later. The last report stands until then."""
+        last = self._make() if self._make is not None else None
+        if last is not None:
+            last = msgspec.structs.replace(last, in_flight=0, pages_left=0, pages_spare=0)
+        if self._group is not None:
+            await self._group.leave()
+        if self._reporting is not None:
+            self._reporting.cancel()
+        if last is not None and not self._board.held_up:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORD_S):
+                    await self._board.put(f"node/{self.name}", msgspec.json.encode(last))
+
+    @property
+    def owned_until(self) -> float:
+        return self._group.owned_until if self._group is not None else 0.0
+
+    @property
+    def held_up(self) -> str:
+        if self._group is None:
+            return ""
+        state = self._group.state
+        return state.held_up if state.partitions or not state.rebalances else ""
+
+    # ---- rounds ------------------------------------------------------------------------------------------
+
+    def ending(self) -> str:
+        """Why the crawl is over, by what the coordinator says; empty: it is not."""
+        entry = self._board.get("ending")
+        return msgspec.json.decode(entry.value, type=Ended).why if entry is not None else ""
+
+    def round(
+        self,
+        coordinator: Coordinator[int, Report],
+        reports: Mapping[int, Report],
+        pool: WorkerPool,
+        status: CrawlStatus,
+    ) -> dict[int, int]:
+        """After the workers have reported; returns how many pages each may finish more."""
+        self.pages += sum(report.news.pages for report in reports.values())
+        self._to_hand_out += sum(report.pages_returned for report in reports.values())
+        self._catch_up()
+        allowances = self._hand_out(coordinator)
+        now = self._clock.now()
+        if now - self._reported_at >= REPORT_S and (self._reporting is None or self._reporting.done()):
+            if self._reporting is not None:
+                self._reporting.result()
+            self._reported_at = now
+            self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status)))
+        self._make = partial(self._made, coordinator, pool, status)
+        return allowances
+
+    def _hear_decisions(self, entry: Entry | None) -> None:
+        if entry is not None:
+            decisions = msgspec.json.decode(entry.value, type=Decisions)
+            if decisions.epoch >= self._decisions.epoch:
+                self._decisions = decisions
+
+    def _hear_allowance(self, entry: Entry | None) -> None:
+        """In the order of the board: of a coordinator that had a successor by then it counts for nothing."""
+        if entry is None:
+            return
+        allowance = msgspec.json.decode(entry.value, type=Allowance)
+        is_ours = allowance.started_at == self._started_at and allowance.epoch >= self._decisions.epoch
+        if is_ours and allowance.pages > self._allowed:
+            self._to_hand_out += allowance.pages - self._allowed
+            self._allowed = allowance.pages
+
+    def _hand_out(self, coordinator: Coordinator[int, Report]) -> dict[int, int]:
+        if self._config.crawl.max_pages is None:
+            return {}
+        if self._is_void:
+            self._to_hand_out, self.wants_back, self._is_void = 0, True, coordinator.held() > 0
+            return {}
+        busy = [worker for worker, report in coordinator.reports.items() if not report.is_idle]
+        spare = {worker: report.pages_spare for worker, report in coordinator.reports.items()}
+        has_run_out = self._to_hand_out == 0 and any(spare[worker] == 0 for worker in busy) and any(spare.values())
+        self.wants_back = self._decisions.wants_back or has_run_out
+        if self._decisions.wants_back:
+            self._to_hand_out = 0  # with the next report they are nobody's
+            return {}
+        if not busy:
+            return {}
+        share, more = divmod(self._to_hand_out, len(busy))
+        shares = {worker: share + (place < more) for place, worker in enumerate(busy)}
+        self._to_hand_out = 0
+        for worker, pages in shares.items():
+            coordinator.allow(worker, pages)
+        return {worker: pages for worker, pages in shares.items() if pages}
+
+    def _made(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> NodeReport:
+        reports = coordinator.reports
+        partitions = {
+            number: PartitionReport(
+                self._epochs.get(number, 0),
+                report.positions[number],
+                *(getattr(totals, name) for name in COUNTED),
+            )
+            for report in reports.values()
+            for number, totals in report.totals.items()
+            if number in pool.mine
+        }
+        is_covered = partitions.keys() == pool.mine - pool.damage.keys()
+        return NodeReport(
+            node=self.name,
+            started_at=self._started_at,
+            at=self._clock.now(),
+            partitions=partitions,
+            in_flight=sum(report.in_flight for report in reports.values()),
+            is_idle=is_covered and all(report.is_idle for report in reports.values()),
+            outside=self._mirror.outside,
+            allowed=self._allowed,
+            pages_left=self._to_hand_out + coordinator.held(),
+            pages_spare=self._to_hand_out + sum(report.pages_spare for report in reports.values()),
+            pages_per_s=status.progress.rates()[0],
+            workers=len(reports),
+            memory_bytes=memory_bytes() + sum(report.memory_bytes for report in reports.values()),
+            held_up=self.held_up or status.paused,
+            damage={number: text for number, text in pool.damage.items() if number in pool.mine},
+            version=__version__,
+        )
+
+    async def _tell(self, report: NodeReport) -> None:
+        await self._board.put(f"node/{self.name}", msgspec.json.encode(report))
+        if 0 in report.partitions:
+            await self._coordinate(report.partitions[0].epoch)
+
+    async def _coordinate(self, epoch: int) -> None:
+        if self._coordinator is None or self._coordinator.epoch != epoch:
+            crawl, cluster = self._config.crawl, self._config.cluster
+            self._coordinator = ClusterCoordinator(
+                self.name,
+                epoch,
+                self._board,
+                self._clock,
+                crawl.partitions,
+                crawl.max_pages,
+                cluster.session_s,
+                self._connections.ends,
+                is_endless=crawl.forever,
+            )
+        paused = self._board.get("paused")
+        if paused is None or not paused.value:
+            await self._coordinator.round(self._mirror.outside)
+
+    def _changed(self, key: str, _value: bytes | None) -> None:
+        if key == "coordinator":
+            self._hear_decisions(self._board.get(key))
+        elif key == f"allow/{self.name}":
+            self._hear_allowance(self._board.get(key))
+        elif is_outside(key):
+            self._unmirrored.append(key)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """The folder with the board. While there is no room on the disk, it is tried again with each round."""
+        while self._unmirrored:
+            try:
+                self._mirror.take(self._unmirrored[0], self._config.crawl.scope)
+            except OSError as fault:
+                self._say(f"what operators have changed cannot be written yet: {fault}")
+                return
+            self._unmirrored.popleft()

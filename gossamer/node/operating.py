@@ -1,0 +1,130 @@
+"""Operating a cluster from anywhere: create a crawl, add seeds, steer it, and hear how its nodes are.
+
+Everything goes over the board and the topic of links; no node is asked directly, and none has to be up. What is on
+the board is durable, and in force on every node as soon as it has read it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from itertools import islice
+
+import msgspec
+
+from gossamer.clock import Clock
+from gossamer.cluster.kafka import topics
+from gossamer.cluster.kafka.board import Board
+from gossamer.cluster.kafka.client import Appender, KafkaRefused
+from gossamer.cluster.kafka.link_topic import KafkaLinkLog
+from gossamer.cluster.kafka.topics import KafkaAway, Topics
+from gossamer.cluster.partitions import partition_of
+from gossamer.config import ConfigError
+from gossamer.folder import FolderError
+from gossamer.interfaces import JournalLost, LaterOwner
+from gossamer.node.coordinator import current
+from gossamer.node.report import Ended, NodeReport
+from gossamer.records import Link, Seed
+from gossamer.settings import ClusterSettings, Tree
+
+SEEDS_AT_ONCE = 2000  # of one entry on the board: with the longest URLs it still fits
+
+
+def check_settings(tree: Tree) -> None:
+    """What a cluster cannot do without."""
+    for key, value in (("cluster.name", tree.cluster.name), ("cluster.kafka", tree.cluster.kafka)):
+        if not value:
+            raise ConfigError(f"{key} is not set: a cluster has a name, and Kafka (docs/cluster.md)")
+    if not tree.archive.url:
+        raise ConfigError("archive.url is not set: the nodes of a cluster share an archive, as in s3://bucket/prefix")
+    if tree.cluster.margin_s >= tree.cluster.session_s:
+        raise ConfigError("cluster.margin_s has to be below cluster.session_s: no moment would be safe")
+
+
+@contextmanager
+def faults_told() -> Iterator[None]:
+    """Faults of the servers as a person should read them."""
+    try:
+        yield
+    except* (KafkaRefused, KafkaAway, JournalLost, LaterOwner) as faults:
+        fault: BaseException = faults
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
+        raise FolderError(str(fault)) from faults
+
+
+class ClusterClient:
+    def __init__(self, settings: ClusterSettings, appender: Appender, board: Board, clock: Clock) -> None:
+        self.board = board
+        self.appender = appender
+        self._settings = settings
+        self._clock = clock
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, settings: ClusterSettings, clock: Clock) -> AsyncIterator[ClusterClient]:
+        """Raises `KafkaRefused` where there is no such crawl."""
+        async with AsyncExitStack() as opened:
+            appender = Appender(settings.kafka, settings.kafka_options, clock)
+            opened.callback(appender.close)
+            board = await Board.open(Topics(settings.name).board, settings, appender, clock)
+            opened.push_async_callback(board.close)
+            yield cls(settings, appender, board, clock)
+
+    async def write(self, files: Mapping[str, bytes]) -> None:
+        """What the crawl is: its settings, and what decides where a URL belongs."""
+        for key, value in files.items():
+            entry = self.board.get(key)
+            if entry is None or entry.value != value:
+                await self.board.put(key, value)
+        await self.board.fence()
+
+    async def add_seeds(self, seeds: Iterable[Seed], partitions: int) -> int:
+        """First on the board, so that every node knows what is in scope; then on their way to their partitions."""
+        log = KafkaLinkLog(self._settings, partitions, self.appender, self._clock)
+        count, rest = 0, iter(seeds)
+        try:
+            while some := list(islice(rest, SEEDS_AT_ONCE)):
+                token = self._clock.random.getrandbits(32)
+                await self.board.put(f"seeds/{self._clock.now():017.6f}-{token:08x}", msgspec.json.encode(some))
+                await self.board.fence()
+                groups: defaultdict[int, list[Link]] = defaultdict(list)
+                for seed in some:
+                    groups[partition_of(seed.url, partitions)].append(seed.link)
+                await log.append(groups)
+                count += len(some)
+        finally:
+            log.close()
+        return count
+
+    async def set_paused(self, why: str) -> None:
+        await self.write({"paused": why.encode()})
+
+    async def set_policies(self, policies: bytes) -> None:
+        await self.write({"policies": policies})
+
+    async def stop(self) -> None:
+        """All nodes finish what is in flight and end."""
+        await self.board.put("ending", msgspec.json.encode(Ended("interrupted", self._clock.now(), "")))
+        await self.board.fence()
+
+    async def go_on(self) -> None:
+        if self.board.get("ending") is not None:
+            await self.board.delete("ending")
+            await self.board.fence()
+
+    def ending(self) -> Ended | None:
+        entry = self.board.get("ending")
+        return msgspec.json.decode(entry.value, type=Ended) if entry is not None else None
+
+    def reports(self) -> dict[str, NodeReport]:
+        """Of all nodes that own something, or were heard of lately."""
+        entries = [entry for key in self.board.keys("node/") if (entry := self.board.get(key)) is not None]
+        reports = (msgspec.json.decode(entry.value, type=NodeReport) for entry in entries)
+        return current({report.node: report for report in reports})
+
+
+async def create_topics(tree: Tree, clock: Clock) -> list[str]:
+    """Returns what a person should know of topics that were there already."""
+    return await topics.create(tree.cluster, tree.crawl.partitions, clock)

@@ -1,0 +1,99 @@
+"""What the nodes of a cluster tell each other on the board, and under which keys.
+
+    crawl             what was chosen for the crawl (gossamer.toml), by whoever created or changed it
+    suffixes, format  as in a crawl's folder: they decide which partition a host belongs to
+    seeds/NNNNNN      seeds, one a line, in the order in which they were added
+    policies, paused  as in a crawl's folder
+    ending            why the crawl is over; deleted when somebody goes on with it
+    node/NAME         the last report of a node
+    allow/NAME        how many pages a node may finish since it started
+    coordinator       which node decides what follows from the reports
+
+Operators write the first five, and never delete them, so that all nodes agree on how far they have applied them
+(`NodeReport.outside`): an empty text is no pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+OUTSIDE = ("crawl", "seeds/", "policies", "paused")  # what operators write, and what makes work
+
+
+class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
+    epoch: int
+    position: int  # of the topic of links: all before was applied
+    pages: int = 0
+    bytes: int = 0
+    hosts: int = 0
+    queued: int = 0
+    waiting: int = 0
+    resting: int = 0
+    failed: int = 0
+    refused: int = 0
+    duplicates: int = 0
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a node and all its workers. Implements `coordinator.Reported`."""
+
+    node: str
+    started_at: float  # tells one life of a node from the next
+    at: float
+    partitions: dict[int, PartitionReport] = {}
+    in_flight: int = 0
+    is_idle: bool = False
+    outside: int = 0
+    allowed: int = 0  # pages, as far as it has heard
+    pages_left: int = 0
+    pages_spare: int = 0
+    pages_per_s: float = 0.0
+    workers: int = 0
+    memory_bytes: int = 0
+    held_up: str = ""  # why it fetches nothing
+    damage: dict[int, str] = {}  # partitions that it cannot open, and what to do
+    restores: int = 0
+    version: str = ""
+
+    @property
+    def totals(self) -> dict[int, PartitionReport]:
+        return self.partitions
+
+    @property
+    def positions(self) -> dict[int, int]:
+        return {number: each.position for number, each in self.partitions.items()}
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    started_at: float  # of the node that it is for
+    pages: int  # since then
+    epoch: int  # of whoever allows it
+
+
+class Decisions(msgspec.Struct, frozen=True):
+    """By the owner of partition 0, in this epoch: what an earlier one decides later counts for nothing."""
+
+    node: str
+    epoch: int
+    wants_back: bool = False  # pages that were allowed: some nodes have run out of them, others need none
+
+
+class Ended(msgspec.Struct, frozen=True):
+    why: str
+    at: float
+    node: str
+
+
+COUNTED = ("pages", "bytes", "hosts", "queued", "waiting", "resting", "failed", "refused", "duplicates")
+
+
+def counts_of(reports: Iterable[NodeReport]) -> dict[str, int]:
+    """Of the whole crawl: of each partition what was reported in the highest epoch."""
+    last: dict[int, PartitionReport] = {}
+    for report in reports:
+        for number, each in report.partitions.items():
+            if number not in last or each.epoch > last[number].epoch:
+                last[number] = each
+    return {name: sum(getattr(each, name) for each in last.values()) for name in COUNTED}

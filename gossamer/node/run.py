@@ -1,0 +1,103 @@
+"""From `gossamer node` to a supervisor at work: connect, find the crawl on the board, own what the group gives us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from msgspec.structs import replace
+
+from gossamer import atomic, config
+from gossamer.archive.bucket import open_state
+from gossamer.clock import Clock
+from gossamer.cluster.kafka import topics
+from gossamer.cluster.kafka.board import Board
+from gossamer.cluster.kafka.journal import Journal
+from gossamer.cluster.kafka.link_topic import KafkaLinkLog
+from gossamer.cluster.kafka.topics import Topics
+from gossamer.cluster.ownership import Ownerships
+from gossamer.config import FILE_NAME
+from gossamer.folder import CrawlFolder, FolderError
+from gossamer.node.mirror import Mirror
+from gossamer.node.node import Connections, Node
+from gossamer.node.operating import ClusterClient, check_settings
+from gossamer.seeds import SeedList
+from gossamer.settings import SinksSettings
+from gossamer.supervisor.supervisor import Ending, Supervisor
+from gossamer.text import COMMAND
+
+NODE_FILE = "node"  # in the folder of a node: its name, which decides what it may find there
+
+
+class NodeEnded(NamedTuple):
+    ending: Ending
+    pages: int  # that this node has fetched
+
+
+async def run_node(
+    name: str,
+    folder: CrawlFolder,
+    file: Path,
+    flags: Mapping[str, object],
+    clock: Clock,
+    out: TextIO,
+    say: Callable[[str], None],
+) -> NodeEnded:
+    """Crawl as a part of a cluster, until the crawl is over or somebody stops us."""
+    cluster = config.load(None, file, flags).tree
+    check_settings(cluster)
+    keep_name(folder, name, cluster.cluster.name)
+    async with AsyncExitStack() as opened:
+        client = await opened.enter_async_context(ClusterClient.connected(cluster.cluster, clock))
+        await _wait_for_crawl(client.board, say, clock)
+        mirror = Mirror(client.board, folder)
+        folder.create()
+        crawl = client.board.get("crawl")
+        assert crawl is not None
+        atomic.replace(folder.path / FILE_NAME, crawl.value)
+        tree = config.load(folder.path, file, flags).tree
+        if tree.sinks != SinksSettings():
+            say(f"nodes do not feed sinks: `{COMMAND} export {file} --to kafka` (or postgres) does, now and then")
+            tree = replace(tree, sinks=SinksSettings())
+        for warning in await topics.check(tree.cluster, tree.crawl.partitions):
+            say(warning)
+        mirror.write(tree.crawl.scope)
+        folder.go_by_format()
+        kafka = (tree.cluster.kafka, tree.cluster.kafka_options)
+        journal = Journal(Topics(tree.cluster.name).journal, client.appender, *kafka)
+        ownerships = Ownerships(open_state(tree.archive), journal)
+        links = KafkaLinkLog(tree.cluster, tree.crawl.partitions, client.appender, clock)
+        opened.callback(links.close)
+
+        async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
+            return (await ownerships.mint(partition, name, is_ours)).epoch
+
+        connections = Connections(client.board, mint, links.ends)
+        node = Node(name, tree, clock, connections, mirror, Topics(tree.cluster.name).links)
+        supervisor = Supervisor(folder, tree, clock, out, lambda: None, cluster=node)
+        supervisor.seeds_known = SeedList(folder.path).index(tree.crawl.scope)
+        return NodeEnded(await supervisor.run(), node.pages)
+
+
+def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
+    """A folder is that of one node: another one would take what it finds there for its own."""
+    note, whose = folder.path / NODE_FILE, f"{name} of {cluster}\n"
+    folder.path.mkdir(parents=True, exist_ok=True)
+    if note.exists() and note.read_text(encoding="utf-8") != whose:
+        found = note.read_text(encoding="utf-8").strip()
+        raise FolderError(f"{folder.path} is the folder of node {found}: use another --dir, or that --name")
+    atomic.replace(note, whose.encode())
+
+
+async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:
+    if board.get("crawl") is not None:
+        return
+    say("there is no crawl yet: `gossamer crawl --cluster FILE URL` begins one")
+    is_there = asyncio.Event()
+    board.subscribe(lambda key, value: is_there.set() if key == "crawl" else None)
+    while board.get("crawl") is None:
+        is_there.clear()
+        await clock.wait(is_there, clock.now() + 10.0)

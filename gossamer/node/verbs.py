@@ -1,0 +1,154 @@
+"""The verbs of the command where a cluster's file stands in the place of a crawl's folder.
+
+`status`, `pause`, `resume`, `stop` and `seeds add` speak with the board. A verb that looks into a folder gets one
+with the state of the whole cluster (look.py); what `policy` has changed there goes back to the board. What works at
+the stores themselves cannot be done from outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import config
+from gossamer.clock import RealClock
+from gossamer.config import UsageError
+from gossamer.node.look import look
+from gossamer.node.operating import ClusterClient, check_settings
+from gossamer.node.report import NodeReport, counts_of
+from gossamer.records import Seed
+from gossamer.runtime.event_loop import in_loop
+from gossamer.supervisor.seeding import accepted_seeds
+from gossamer.text import COMMAND, counted, size, span, time_of_day
+from gossamer.url.canonical import choose_for
+
+Say = Callable[[str], None]
+LOOKING = {"pages", "hosts", "why", "config", "export", "verify", "seeds", "policy", "robots"}
+STEERING = {"pause", "resume", "stop"}
+
+
+def run_on_cluster(
+    arguments: argparse.Namespace, file: Path, typed: Callable[[], Iterable[Seed]], say: Say, show: Say
+) -> int:
+    """`typed`: the seeds of `seeds add`."""
+    verb = arguments.verb
+    if verb == "status":
+        in_loop(_status(file, show, as_json=arguments.json))
+        return 0
+    if verb in STEERING:
+        in_loop(_steer(file, verb, say))
+        return 0
+    if verb == "seeds" and arguments.words[:1] == ["add"]:
+        return in_loop(_add_seeds(file, typed, say))
+    if verb not in LOOKING:
+        raise UsageError(f"{verb}: cannot be done for a cluster from outside; {file} is the file of one")
+    folder = in_loop(look(file, RealClock(), say))
+    before = folder.policies_changed_at
+    if verb == "seeds":
+        arguments.words = [str(folder.path)]
+    else:
+        arguments.dir = str(folder.path)
+    code = int(arguments.run(arguments) or 0)
+    if verb == "policy" and folder.policies_changed_at != before:
+        in_loop(_with(file, lambda client: client.set_policies(msgspec.json.encode(folder.policies()))))
+        say("told to all nodes")
+    return code
+
+
+async def _with(file: Path, do: Callable[[ClusterClient], Any]) -> Any:
+    tree = config.load(None, file).tree
+    check_settings(tree)
+    async with ClusterClient.connected(tree.cluster, RealClock()) as client:
+        return await do(client)
+
+
+async def _steer(file: Path, verb: str, say: Say) -> None:
+    async def do(client: ClusterClient) -> None:
+        if verb == "pause":
+            await client.set_paused("as asked")
+            say(f"paused; `{COMMAND} resume {file}` goes on")
+        elif verb == "resume":
+            await client.set_paused("")
+            say("goes on")
+        else:
+            await client.stop()
+            say(f"all nodes end; `{COMMAND} crawl --cluster {file}` and nodes go on")
+
+    await _with(file, do)
+
+
+async def _add_seeds(file: Path, typed: Callable[[], Iterable[Seed]], say: Say) -> int:
+    async def do(client: ClusterClient) -> int:
+        entry = client.board.get("crawl")
+        if entry is None:
+            raise UsageError(f"there is no crawl yet: `{COMMAND} crawl --cluster {file} URL` begins one")
+        folder = await look(file, RealClock(), say)
+        tree = config.load(folder.path, file).tree
+        choose_for(tree)
+        let_in, refused = accepted_seeds(typed(), tree, folder.policies(), RealClock())
+        for each in refused:
+            say(f"refused: {each.url} [{each.reason}]")
+        added = await client.add_seeds(let_in.values(), tree.crawl.partitions)
+        await client.go_on()
+        say(f"{counted(added, 'seed')} on their way")
+        return 1 if refused else 0
+
+    code: int = await _with(file, do)
+    return code
+
+
+async def _status(file: Path, show: Say, *, as_json: bool) -> None:
+    async def do(client: ClusterClient) -> None:
+        reports, ending, now = client.reports(), client.ending(), RealClock().now()
+        counts = counts_of(reports.values())
+        facts: dict[str, Any] = {
+            **counts,
+            "ended": ending.why if ending is not None else "",
+            "paused": entry.value.decode() if (entry := client.board.get("paused")) is not None else "",
+            "in_flight": sum(report.in_flight for report in reports.values()),
+            "nodes": [node_facts(report) for report in reports.values()],
+        }
+        if as_json:
+            show(json.dumps(facts))
+            return
+        state = "over" if ending is not None else f"paused: {facts['paused']}" if facts["paused"] else "at work"
+        show(f"{file}: {state}{f' ({ending.why})' if ending is not None else ''}, {counted(len(reports), 'node')}")
+        show(f"  {counted(counts['pages'], 'page')}, {size(counts['bytes'])}, {counted(counts['hosts'], 'host')}")
+        show(f"  {counts['queued']:,} queued, {counts['waiting']:,} waiting, {facts['in_flight']:,} in flight")
+        for report in reports.values():
+            show(node_text(report, now))
+            for number, text in report.damage.items():
+                show(f"  DAMAGE: partition {number}: {text}")
+
+    await _with(file, do)
+
+
+def node_facts(report: NodeReport) -> dict[str, object]:
+    return {
+        "node": report.node,
+        "at": report.at,
+        "partitions": sorted(report.partitions),
+        "pages": sum(each.pages for each in report.partitions.values()),
+        "pages_per_s": round(report.pages_per_s, 1),
+        "in_flight": report.in_flight,
+        "workers": report.workers,
+        "memory_bytes": report.memory_bytes,
+        "held_up": report.held_up,
+        "damage": {str(number): text for number, text in report.damage.items()},
+        "version": report.version,
+    }
+
+
+def node_text(report: NodeReport, now: float) -> str:
+    late = f", not heard of for {span(now - report.at)}" if now - report.at > 10 else ""
+    held_up = f"; {report.held_up}" if report.held_up else ""
+    return (
+        f"  {report.node}: {counted(len(report.partitions), 'partition')}, {report.pages_per_s:,.1f} pages/s, "
+        f"{counted(report.in_flight, 'URL')} in flight, {size(report.memory_bytes)}, since "
+        f"{time_of_day(report.started_at, now)}{late}{held_up}"
+    )

@@ -1,0 +1,34 @@
+"""What the supervisor of a node asks of the cluster that it is a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from gossamer.messages.worker_messages import Report
+from gossamer.supervisor.coordinator import Coordinator
+from gossamer.supervisor.status import CrawlStatus
+from gossamer.supervisor.worker_pool import WorkerPool
+
+
+class Cluster(Protocol):
+    """Implemented by `node/node.py`. `wants_back`: workers are to give back pages that they do not need."""
+
+    name: str
+    wants_back: bool
+
+    @property
+    def owned_until(self) -> float: ...
+    @property
+    def held_up(self) -> str: ...
+    async def begin(self, partition: int) -> int: ...
+    def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None: ...
+    async def leave(self) -> None: ...
+    def ending(self) -> str: ...
+    def round(
+        self,
+        coordinator: Coordinator[int, Report],
+        reports: Mapping[int, Report],
+        pool: WorkerPool,
+        status: CrawlStatus,
+    ) -> dict[int, int]: ...
