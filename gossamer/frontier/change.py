@@ -318,7 +318,8 @@ class Change:
         if (before > 0) == (host.resting > 0):
             return
         if before == 0:
-            host.rest_cause = host.last_error
+            is_for_robots = host.is_resting and host.waits_for is Reason.ROBOTS_UNREACHABLE
+            host.rest_cause = Reason.ROBOTS_UNREACHABLE if is_for_robots else host.last_error
         hosts = totals.resting_hosts
         count = hosts.get(host.rest_cause, 0) + (1 if before == 0 else -1)
         hosts[host.rest_cause] = count

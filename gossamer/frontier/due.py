@@ -3,7 +3,9 @@
 **Outages.** Nothing is given up for good because a server is away. A host whose last `host_failures_max` requests
 all failed rests: its queue stays as it is, nothing of it is handed out, and after its rest one request tries. Each
 rest is longer than the one before (`frontier.rests_s`) until something is answered. A single URL rests in the same
-way where its tries are used up and the failure is not its own, or where robots.txt cannot be fetched (steps.py).
+way where its tries are used up and the failure is not its own, or where robots.txt cannot be fetched (steps.py). So
+does a host from the first robots.txt that had no answer until its next try: whoever waits for later tries
+(`crawl.wait`) waits for these too, and for no outage.
 
 `Totals.resting` counts the URLs that were never fetched and wait for such a rest, of either kind: a crawl in which
 nothing else is left has done what it can for now. A host that merely has to wait for long, because it is slow or asks
@@ -95,7 +97,14 @@ class Due:
     def begin_rest(self, change: Change, key: bytes, host: Host) -> None:
         """The host failed too often: leave it alone, longer than the last time."""
         host.rests += 1
-        host.rest_until = change.now + rest_s(self._rests_s, host.rests)
+        self._rest_until(change, key, host, change.now + rest_s(self._rests_s, host.rests))
+
+    def wait_for_robots(self, change: Change, key: bytes, host: Host) -> None:
+        """Its robots.txt had no answer: nothing of it may be asked before the next try."""
+        self._rest_until(change, key, host, host.ready_at)
+
+    def _rest_until(self, change: Change, key: bytes, host: Host, moment: float) -> None:
+        host.rest_until = moment
         self.put(change.batch, host.rest_until, key)
         self._meta.turn += 1
         self._front.set_apart(change.batch, key, host, self._meta.turn)

@@ -189,10 +189,11 @@ class Frontier:
     @property
     def is_empty(self) -> bool:
         """Nothing can be done about URLs that were never fetched: there are none, or their outage goes on."""
-        if self.totals.open or not self._parts.lifted.is_done:
+        totals = self.totals
+        if totals.open or Reason.ROBOTS_UNREACHABLE in totals.resting_hosts or not self._parts.lifted.is_done:
             return False
         due_at = self._parts.due.next_at
-        return not self.totals.resting or due_at is None or due_at > self._parts.clock.now()
+        return not totals.resting or due_at is None or due_at > self._parts.clock.now()
 
     @property
     def is_done_for_now(self) -> bool:

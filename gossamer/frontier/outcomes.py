@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.choice import Choice
-from gossamer.frontier.disk.tables import TURN_BYTES, Meta, encode
+from gossamer.frontier.disk.tables import HOST_KEY_BYTES, TURN_BYTES, Meta, encode
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
 from gossamer.frontier.leases import Held, Ignored, Leases, take_back
@@ -30,6 +30,7 @@ from gossamer.records import (
     Outcome,
     Place,
     Postponed,
+    Reason,
     Result,
     RobotsRead,
     State,
@@ -128,12 +129,19 @@ class Outcomes:
         self._totals.requests += ended_at(result) is not None
         host = change.host(lease.id[TURN_BYTES:], lease.host)
         if isinstance(result, RobotsRead):
-            change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
-            if result.robots.reason is not None:
-                host.errors += 1
-                host.last_error = result.robots.reason
+            self._keep_robots(change, lease, host, result)
         if held is not None:
             self._end(change, held, host, outcome, place)
+
+    def _keep_robots(self, change: Change, lease: Lease, host: Host, result: RobotsRead) -> None:
+        change.batch.put("robots", result.robots.origin.encode(), encode(result.robots))
+        if result.robots.reason is None:
+            return
+        host.errors += 1
+        host.last_error = result.robots.reason
+        waits = host.waits_for is Reason.ROBOTS_UNREACHABLE and host.ready_at > change.now
+        if waits and not host.is_resting:  # else its origin alone does (rules/origins.py)
+            self._due.wait_for_robots(change, lease.id[TURN_BYTES:][:HOST_KEY_BYTES], host)
 
     def _ignore(self, change: Change, lease: Lease) -> None:
         why, ignored = self._leases.why_not(lease, change.now), self._totals.outcomes_ignored

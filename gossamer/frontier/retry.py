@@ -126,9 +126,11 @@ class Retries:
         host = self._front.host(key)
         if host is None or not (host.queued or host.resting):
             return 0
-        if host.is_resting and not wanted.isdisjoint({Reason.HOST_DOWN, host.rest_cause}):
+        if host.is_resting and not wanted.isdisjoint({host.waits_for, host.rest_cause}):
             host = change.host(key, host.name)
             host.failures = host.failed_urls = host.rests = 0
+            if host.delay_reason is Reason.ROBOTS_UNREACHABLE:  # a wait of our own
+                host.ready_at = min(host.ready_at, change.now + host.delay_s)
             self._due.end_rest(change, key, host)
             return host.queued - host.revisits
         if host.delay_reason is not Reason.ROBOTS_UNREACHABLE or Reason.ROBOTS_UNREACHABLE not in wanted:

@@ -37,7 +37,7 @@ class Planner:
     def load(self, stored: bytes) -> None:
         kept = self._plans = self.credit.plans = self.dates.plans = plans.decode(stored)
         self._written = stored
-        if kept.census and not kept.earned:  # stored by an earlier version: as its weights have it, about
+        if kept.census and b"earned" not in stored:  # by an earlier version: as its weights have it, about
             even = self.credit.minted // max(importance.EVEN_PAGES_MIN, self.credit.recrawl_plan.known)
             kept.earned = round(sum(pages * middle_of(cell)[1] * even for cell, pages in kept.census.items()))
 

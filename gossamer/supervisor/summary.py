@@ -8,11 +8,12 @@ from gossamer.clock import RealClock
 from gossamer.folder import CrawlFolder
 from gossamer.inspect.status_facts import reasons_text, resting_text
 from gossamer.inspect.view import CrawlView
-from gossamer.records import Link, Reason, UrlRecord
+from gossamer.records import Link, Reason, RobotsCopy, UrlRecord
 from gossamer.seeds import SeedList
 from gossamer.settings import ArchiveSettings
 from gossamer.supervisor.supervisor import ENDINGS, Ending
 from gossamer.text import COMMAND, counted, explained, size, span, time_of_day
+from gossamer.url.site import origin_of
 
 SEEDS_TOLD = 3  # where nothing was fetched
 
@@ -70,12 +71,16 @@ def why_nothing_was_fetched(folder: CrawlFolder) -> list[str]:
     seeds = [seed.url for seed, _ in islice(SeedList(folder.path).after(0), SEEDS_TOLD)]
     with CrawlView(folder.path) as view:
         link_filter = view.filters(RealClock())
-        return [f"  {url}: {_fate(view.state(url), link_filter(Link(url)))}" for url in seeds]
+        return [
+            f"  {url}: {_fate(view.state(url), view.robots(origin_of(url)), link_filter(Link(url)))}" for url in seeds
+        ]
 
 
-def _fate(known: UrlRecord | None, rejected: Reason | None) -> str:
+def _fate(known: UrlRecord | None, robots: RobotsCopy | None, rejected: Reason | None) -> str:
     reason = known.reason if known is not None else rejected
     if reason is None:
+        if robots is not None and robots.fault:
+            return f"{explained(Reason.ROBOTS_UNREACHABLE)} [{Reason.ROBOTS_UNREACHABLE}] ({robots.fault})"
         return known.state if known is not None else "not yet looked at"
     detail = f" ({known.detail})" if known is not None and known.detail else ""
     return f"{explained(reason)} [{reason}]{detail}"

@@ -76,3 +76,31 @@ async def test_nothing_at_all_is_not_complete(
     assert ran.code == 1 and ran.out.startswith("Nothing was fetched.\n") and "Complete" not in ran.out, ran.out
     told = next(line for line in ran.out.splitlines() if line.strip().startswith(f"{url}: "))
     assert why in told
+
+
+async def test_a_server_that_is_away_ends_the_crawl_and_the_next_one_asks_it_again(folder: Path) -> None:
+    async with raw_server() as server:
+        url = server.url("/")
+    crawl = ("crawl", url, "--dir", folder / "c", "--allow-private")  # with the waits that a user has
+    ran = await gossamer(*crawl)
+    assert ran.code == 1 and ran.out.startswith("Nothing was fetched.\n"), ran.out
+    assert f"  {url}: robots.txt could not be fetched" in ran.out and "connect: " in ran.out
+    assert "1 queued, of these 1 at hosts that do not answer" in ran.out
+    assert json.loads((await gossamer("why", folder / "c", url, "--json")).out)["state"] == "queued"
+
+    async with raw_server(port=server.port) as server:
+        asked = answering(server, 200)
+        assert (await gossamer("retry", folder / "c", "--reason", "robots_unreachable")).code == 0
+        assert "Complete: every URL that was found is done." in (await gossamer(*crawl, *quick_settings())).out
+    assert asked.count("/robots.txt") == 1 and asked.count("/p/4") == 1
+
+
+async def test_who_waits_for_later_tries_also_waits_for_robots_txt(folder: Path) -> None:
+    busy = b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n"
+    async with raw_server() as server:
+        answering(server, 200)
+        well = server.answer
+        server.answer = lambda request: [busy] if len(server.requests) < 3 else well(request)
+        waits = ("--wait", "--set", "robots.retry_s=2,2", "--set", "frontier.rests_s=3600")
+        ran = await crawled(server.url("/"), folder / "c", *waits)
+    assert ran.code == 0 and "Complete: every URL that was found is done." in ran.out, ran.out

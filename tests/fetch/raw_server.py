@@ -40,11 +40,12 @@ class RawServer:
 
 
 @asynccontextmanager
-async def raw_server(*answer: bytes | float, also: Sequence[str] = ()) -> AsyncIterator[RawServer]:
-    """Answers every request with these bytes; a number is a pause in seconds. `also`: more loopback addresses."""
+async def raw_server(*answer: bytes | float, also: Sequence[str] = (), port: int = 0) -> AsyncIterator[RawServer]:
+    """Answers every request with these bytes; a number is a pause in seconds. `also`: more loopback addresses.
+    `port`: of a server that is back; 0: one that is free."""
     server = RawServer()
     server.answer = lambda request: list(answer)
-    listening = [await asyncio.start_server(server._talk, "127.0.0.1", 0)]
+    listening = [await asyncio.start_server(server._talk, "127.0.0.1", port)]
     server.port = listening[0].sockets[0].getsockname()[1]
     listening += [await asyncio.start_server(server._talk, address, server.port) for address in also]
     try:
