@@ -17,7 +17,7 @@ import pycurl
 from gossamer.fetch.address import is_forbidden
 from gossamer.fetch.idle_connections import Ends, IdleConnections, has_unread_bytes
 from gossamer.fetch.multi import Multi
-from gossamer.fetch.sockets import open_socket
+from gossamer.fetch.sockets import open_socket, take_back
 from gossamer.fetch.spool import Spool
 from gossamer.settings import FetchSettings
 from gossamer.shortage import no_memory
@@ -61,24 +61,30 @@ class Incoming:
         self._pauses: Callable[[], None]
 
     def attach(
-        self, curl: pycurl.Curl, multi: Multi, *, allow_private: bool, may_ask: Callable[[], bool] = lambda: True
+        self,
+        curl: pycurl.Curl,
+        multi: Multi,
+        *,
+        allow_private: bool,
+        unheard_s: float,
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
         self._may_ask = may_ask
         self._asked, self._answers = partial(multi.asked, curl), partial(multi.answers, curl)
         self._pauses = partial(multi.pauses, curl)
-        curl.setopt(pycurl.OPENSOCKETFUNCTION, partial(self.open_socket, allow_private))
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, partial(self.open_socket, allow_private, unheard_s))
         curl.setopt(pycurl.PREREQFUNCTION, self.on_request)
         curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
 
-    def open_socket(self, allow_private: bool, _purpose: int, address: Any) -> Any:
+    def open_socket(self, allow_private: bool, unheard_s: float, _purpose: int, address: Any) -> Any:
         """The last word on where we connect, at connect time."""
         ip = address.addr[0]
         if not allow_private and is_forbidden(ip):
             self.refused_address = ip
             return pycurl.SOCKET_BAD
         try:
-            opened = open_socket(address.family, address.socktype, address.protocol)
+            opened = open_socket(address.family, address.socktype, address.protocol, unheard_s)
         except OSError as fault:
             self.our_fault = fault
             return pycurl.SOCKET_BAD
@@ -137,9 +143,14 @@ class Incoming:
             self.truncated or self.headers_are_too_large or self.is_unasked or self.unwanted_type or self.is_too_late
         )
 
-    def hang_up(self, *, is_kept: bool) -> None:
-        """Our ends of what was opened may go, but that of a connection which may be used again is watched."""
+    def hang_up(self, *, is_kept: bool, is_given_up: bool) -> None:
+        """Our ends of what was opened may go, but that of a connection which may be used again is watched.
+
+        `is_given_up`: the answer has not come to its end."""
         is_kept = is_kept and bool(self._ends)
+        for opened in (*self._opened, self._connection) if is_given_up else ():
+            if opened is not None:
+                take_back(opened)
         for opened in self._opened:
             if (
                 is_kept

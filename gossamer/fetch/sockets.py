@@ -3,6 +3,11 @@
 The number of a new descriptor is the lowest that is free, so it tells how many are in use: sockets leave the last
 eighth alone, which is there for the stores, the archive, large bodies and the name servers. Those cannot wait for
 better times as a request can.
+
+A request that was written is the system's, and where the network is away the system sends it again and again, for a
+quarter of an hour, also after we have given it up: the server would get it when the network is back, beside whatever
+is asked then, perhaps by another node. So the system gives up what nobody has acknowledged for `unheard_s`, and
+whatever we give up ourselves is taken back from it (`take_back`).
 """
 
 from __future__ import annotations
@@ -10,19 +15,31 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import struct
+from contextlib import suppress
 
 import pycurl
 
 from gossamer.shortage import WORDS, files_max, no_memory
 
+NOTHING_LEFT = struct.pack("ii", 1, 0)  # struct linger
 
-def open_socket(family: int, kind: int, protocol: int) -> socket.socket:
+
+def open_socket(family: int, kind: int, protocol: int, unheard_s: float) -> socket.socket:
     """Raises OSError where too many files are open, or nearly."""
     opened = socket.socket(family, kind, protocol)
+    if kind == socket.SOCK_STREAM and hasattr(socket, "TCP_USER_TIMEOUT"):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(unheard_s * 1e3))
     if opened.fileno() >= files_max() * 7 // 8:
         opened.close()
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     return opened
+
+
+def take_back(opened: socket.socket) -> None:
+    """Whatever the server has not got yet it does not get any more: closing the connection resets it."""
+    with suppress(OSError):  # it is closed already
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOTHING_LEFT)
 
 
 def fault_of(curl: pycurl.Curl, fault: pycurl.error, address: str, *, is_cut_by_us: bool) -> OSError | None:

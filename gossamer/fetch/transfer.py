@@ -65,7 +65,7 @@ LOW_SPEED = "too slow"  # how libcurl words the low-speed limit; both limits sha
 NotAsked = Refused | Failed | Postponed
 PaceOf = Callable[[str, int], Awaitable[Pause]]  # interfaces.SharedState.pace
 
-
+UNHEARD_S = 10.0  # as long as a connection may take to stand
 NOT_OURS_S = 1.0  # until a host is looked at again that may not be ours any more
 
 
@@ -105,11 +105,13 @@ class Transfers:
         folder: Path | None = None,
         pace: PaceOf | None = None,
         may_ask: Callable[[], bool] = lambda: True,
+        unheard_s: float = UNHEARD_S,
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
         `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at in the
-        moment in which a request would go out, whatever it waited for before.
+        moment in which a request would go out, whatever it waited for before. `unheard_s`: a server whose system has
+        not even acknowledged a request by then does not get it any more.
         """
         self.settings = settings
         self.clock = clock
@@ -118,6 +120,7 @@ class Transfers:
         self._folder = folder
         self._pace = pace
         self._may_ask = may_ask
+        self._unheard_s = min(unheard_s, settings.first_byte_timeout_s, settings.timeout_s)
         self._surplus_bytes = 0  # received, and not charged yet by `pace`
         self._preparing: set[asyncio.Task[Any]] = set()  # those who wait for a name, or for `pace`
         self._hurried: set[asyncio.Task[Any]] = set()  # of these, whom we have cancelled ourselves
@@ -268,7 +271,13 @@ class Transfers:
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
-        incoming.attach(curl, self._multi, allow_private=self._allow_private, may_ask=self._may_ask)
+        incoming.attach(
+            curl,
+            self._multi,
+            allow_private=self._allow_private,
+            unheard_s=self._unheard_s,
+            may_ask=self._may_ask,
+        )
         started_at = self.clock.now()
         self.under_way[curl] = UnderWay(host_of(url), started_at)
         reason, detail = None, ""
@@ -290,7 +299,8 @@ class Transfers:
             del self.under_way[curl]
             version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
             is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
-            incoming.hang_up(is_kept=is_http1 and reason is None and not incoming.truncated)
+            is_kept = is_http1 and reason is None and not incoming.truncated
+            incoming.hang_up(is_kept=is_kept, is_given_up=is_spent or reason is not None)
             if is_spent:
                 curl.close()
         try:

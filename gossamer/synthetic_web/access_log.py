@@ -27,6 +27,7 @@ class Entry(NamedTuple):
     aborted: bool = False  # the client went away first
     user_agent: str = ""
     method: str = "GET"
+    client: str = ""  # the address of who asked
 
     @property
     def url(self) -> str:

@@ -75,13 +75,15 @@ async def serve(
     host: str = "",
     log: AccessLog | None = None,
     log_file: Path | None = None,
+    any_interface: bool = False,
 ) -> AsyncIterator[Server]:
     """Serve a web until the block ends. Port 0: the one of the web's options, or else a free one.
 
-    `host` restricts the server to one loopback address; by default it answers on all of them.
+    `host` restricts the server to one loopback address; by default it answers on all of them. `any_interface`: also
+    to those who reach them from another network namespace; still at loopback addresses only.
     """
     server = Server(web, clock or RealClock(), log or AccessLog(log_file))
-    listening = _listen(host, port or web.options.port)
+    listening = _listen(host, port or web.options.port, any_interface=any_interface)
     server.port = web.port = listening.getsockname()[1]
     loop = asyncio.get_running_loop()
     acceptor = await loop.create_server(lambda: Connection(server), sock=listening, backlog=BACKLOG)
@@ -95,13 +97,13 @@ async def serve(
         server.log.close()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, any_interface: bool) -> socket.socket:
     if host and not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"The synthetic web is only served on loopback addresses, and {host} is none.")
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if not host and hasattr(socket, "SO_BINDTODEVICE"):
+        if not host and not any_interface and hasattr(socket, "SO_BINDTODEVICE"):
             # Old kernels ask for a privilege here; the check of each connection is there anyway.
             with suppress(OSError):
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
@@ -129,7 +131,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self.server = server
         self.transport: asyncio.Transport
-        self.local_address = ""
+        self.local_address = self.client = ""
         self.received = b""
         self.asked: Asked | None = None
         self.closes = False  # after the answer that is being played
@@ -141,6 +143,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
         self.local_address = transport.get_extra_info("sockname")[0]
+        self.client = transport.get_extra_info("peername")[0]
         if not self.local_address.startswith("127."):
             transport.abort()
             return
@@ -339,6 +342,7 @@ class Connection(asyncio.Protocol):
                 aborted,
                 asked.user_agent,
                 asked.method,
+                self.client,
             )
         )
 

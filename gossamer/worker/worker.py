@@ -147,6 +147,7 @@ class Worker:
             folder=self.folder.archive,
             pace=self.shared.pace,
             may_ask=self._owned,
+            unheard_s=config.cluster.margin_s,
         )
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))

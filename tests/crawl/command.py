@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,9 +37,13 @@ class Ran(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-async def start(*arguments: object, environment: dict[str, str] | None = None) -> asyncio.subprocess.Process:
+async def start(
+    *arguments: object, environment: dict[str, str] | None = None, inside: Sequence[str] = ()
+) -> asyncio.subprocess.Process:
+    """`inside`: words before the command, of a program that becomes it somewhere else."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
     return await asyncio.create_subprocess_exec(
+        *inside,
         sys.executable,
         "-m",
         "gossamer",

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -32,8 +32,17 @@ _numbers = count()
 
 
 class Cluster:
-    def __init__(self, folder: Path, web: Server, brokers: Kafka, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        web: Server,
+        brokers: Kafka,
+        settings: Mapping[str, object],
+        inside: Callable[[str], Sequence[str]] = lambda name: (),
+    ) -> None:
+        """`inside`: words before the command of a node, see `tests.crawl.command.start`."""
         self.folder = folder
+        self._inside = inside
         self.web = web
         self.file = folder / "cluster.toml"
         self.nodes: dict[str, asyncio.subprocess.Process] = {}
@@ -55,9 +64,10 @@ class Cluster:
             "cluster.margin_s": 2,
             "cluster.snapshot_s": 5,
             "archive.url": f"s3://{BUCKET}/{name}",
-            "archive.options": dict(s3().options),
             **settings,
         }
+        if "archive.options" not in chosen:
+            chosen["archive.options"] = dict(s3().options)
         self.file.write_text(toml(chosen))
 
     async def run(self, verb: str, *arguments: object, timeout_s: float = 60) -> Ran:
@@ -71,7 +81,8 @@ class Cluster:
     async def start(self, *names: str) -> None:
         for name in names:
             words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
-            node = self.nodes[name] = await start(*words, environment=ENVIRONMENT)
+            inside = self._inside(name)
+            node = self.nodes[name] = await start(*words, environment=ENVIRONMENT, inside=inside)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None
             self._listening += [asyncio.ensure_future(listen(pipe, said)) for pipe in (node.stdout, node.stderr)]

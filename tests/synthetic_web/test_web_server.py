@@ -327,7 +327,7 @@ async def test_a_client_that_sends_without_reading_is_cut_off(server: Server) ->
 
 async def test_only_loopback_addresses_are_served() -> None:
     with pytest.raises(ValueError, match="only served on loopback"):
-        _listen("192.0.2.1", 0)
+        _listen("192.0.2.1", 0, any_interface=False)
     async with serve(Web(OPTIONS)) as server:
         outside = own_address()
         if outside is None:
