@@ -6,8 +6,9 @@ At the end the crawl has to be what one undisturbed machine makes of the same we
 once, no URL lost, every claim settled, exports equal; and the web's access log says that no host was asked twice at
 once, or too soon, by whomever.
 
-What happens is drawn from a seed, in rounds in which each kind happens once. Each fault is cured before the next one
-comes. It prints a line for each, and at the end one JSON object; its exit code says whether all is as it should be.
+The clocks of the nodes differ by seconds, where libfaketime is installed (the package faketime). What happens is
+drawn from a seed, in rounds in which each kind happens once. Each fault is cured before the next one comes. It
+prints a line for each, and at the end one JSON object; its exit code says whether all is as it should be.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,8 @@ from tests.crawl.judge import as_the_client_saw_it, requests_at_once
 from tests.node.cluster import Cluster
 from tests.node.network import Network
 
-NODES = ("n1", "n2", "n3")
+NODES = {"n1": "+0s", "n2": "+3s", "n3": "-2s"}  # and how their clocks are set
+LIBRARY = "*/faketime/libfaketime.so.1"
 SESSION_S = 10.0  # longer than the election of a broker takes
 LONGER_S = 14.0  # than the session
 AWAY_S = 5.0  # a server
@@ -70,7 +71,7 @@ class Faults:
             kinds = ["node", "disk", "freeze", "cut servers", "cut all", "broker", "valkey", "s3"]
             chance.shuffle(kinds)
             for kind in kinds:
-                whom = {"broker": "123", "valkey": ("",), "s3": ("",)}.get(kind, NODES)
+                whom = {"broker": "123", "valkey": ("",), "s3": ("",)}.get(kind, tuple(NODES))
                 yield kind, chance.choice(whom)
 
     async def happen(self, kind: str, whom: str) -> None:
@@ -124,7 +125,7 @@ async def failure_run(
                 "politeness.delay_s": delay_s,
                 "fetch.timeout_s": TIMEOUT_S,
             }
-            made = Cluster(folder, web, kafka, settings, network.inside)
+            made = Cluster(folder, web, kafka, settings, lambda name: (*network.inside(name), *with_clock(name)))
             faults = Faults(made, network, kafka, objects, valkey)
             try:
                 await made.crawl()
@@ -136,6 +137,13 @@ async def failure_run(
                 for name in NODES:
                     (folder / f"{name}.log").write_text(made.said(name))
                 await made.close()
+
+
+def with_clock(name: str) -> Sequence[str]:
+    """Words before the command of a node whose clock is wrong."""
+    found = next(Path("/usr/lib").glob(LIBRARY), None)
+    told = (f"LD_PRELOAD={found}", f"FAKETIME={NODES[name]}", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+    return ("env", *told) if found is not None else ()
 
 
 async def disturb(
@@ -244,7 +252,7 @@ def min_gap(entries: Sequence[Any]) -> float:
     return min(gaps, default=0.0)
 
 
-def main(make: Callable[..., Any] = failure_run) -> int:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--every", type=float, default=20)
@@ -256,8 +264,10 @@ def main(make: Callable[..., Any] = failure_run) -> int:
     given = parser.parse_args()
     folder = given.dir or Path(tempfile.mkdtemp(prefix="failure-run-"))
     folder.mkdir(parents=True, exist_ok=True)
-    os.setpgrp()
-    result = asyncio.run(make(folder, given.seconds, given.every, given.seed, given.hosts, given.pages, given.delay))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # nodes and servers end with us
+    result = asyncio.run(
+        failure_run(folder, given.seconds, given.every, given.seed, given.hosts, given.pages, given.delay)
+    )
     print(json.dumps(result, indent=1))
     return 1 if result["wrong"] else 0
 
