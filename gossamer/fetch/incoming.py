@@ -17,7 +17,7 @@ import pycurl
 from gossamer.fetch.address import is_forbidden
 from gossamer.fetch.idle_connections import Ends, IdleConnections, has_unread_bytes
 from gossamer.fetch.multi import Multi
-from gossamer.fetch.sockets import open_socket, take_back
+from gossamer.fetch.sockets import open_socket
 from gossamer.fetch.spool import Spool
 from gossamer.settings import FetchSettings
 from gossamer.shortage import no_memory
@@ -143,14 +143,9 @@ class Incoming:
             self.truncated or self.headers_are_too_large or self.is_unasked or self.unwanted_type or self.is_too_late
         )
 
-    def hang_up(self, *, is_kept: bool, is_given_up: bool) -> None:
-        """Our ends of what was opened may go, but that of a connection which may be used again is watched.
-
-        `is_given_up`: the answer has not come to its end."""
+    def hang_up(self, *, is_kept: bool) -> None:
+        """Our ends of what was opened may go, but that of a connection which may be used again is watched."""
         is_kept = is_kept and bool(self._ends)
-        for opened in (*self._opened, self._connection) if is_given_up else ():
-            if opened is not None:
-                take_back(opened)
         for opened in self._opened:
             if (
                 is_kept

@@ -24,6 +24,8 @@ from contextlib import suppress
 
 import pycurl
 
+from gossamer.fetch.sockets import take_back
+
 READY_MAX = 64  # sockets at a time, some 3 ms, before the event loop may do something else
 
 
@@ -106,6 +108,7 @@ class Multi:
     def _on_socket(self, wanted: int, socket: int, _multi: object, _data: object) -> None:
         before = self._events.pop(socket, None)
         if wanted == pycurl.POLL_REMOVE:
+            take_back(socket)
             if before is not None:
                 with suppress(OSError):  # it is closed already
                     self._epoll.unregister(socket)

@@ -6,29 +6,35 @@ better times as a request can.
 
 A request that was written is the system's, and where the network is away the system sends it again and again, for a
 quarter of an hour, also after we have given it up: the server would get it when the network is back, beside whatever
-is asked then, perhaps by another node. So the system gives up what nobody has acknowledged for `unheard_s`, and
-whatever we give up ourselves is taken back from it (`take_back`).
+is asked then, perhaps by another node. So whatever we give up is taken back from it (`take_back`), and where we are
+gone ourselves it gives up what nobody has acknowledged for `unheard_s`. That alone is not enough: while our own link
+is down Linux does not count (6.18).
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import struct
+import sys
+import termios
 from contextlib import suppress
 
 import pycurl
 
 from gossamer.shortage import WORDS, files_max, no_memory
 
+LINUX = sys.platform == "linux"
 NOTHING_LEFT = struct.pack("ii", 1, 0)  # struct linger
+NO_BYTES = bytes(4)  # that are not acknowledged
 
 
 def open_socket(family: int, kind: int, protocol: int, unheard_s: float) -> socket.socket:
     """Raises OSError where too many files are open, or nearly."""
     opened = socket.socket(family, kind, protocol)
-    if kind == socket.SOCK_STREAM and hasattr(socket, "TCP_USER_TIMEOUT"):
+    if opened.type == socket.SOCK_STREAM and hasattr(socket, "TCP_USER_TIMEOUT"):  # `kind` has flags, too
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(unheard_s * 1e3))
     if opened.fileno() >= files_max() * 7 // 8:
         opened.close()
@@ -36,10 +42,13 @@ def open_socket(family: int, kind: int, protocol: int, unheard_s: float) -> sock
     return opened
 
 
-def take_back(opened: socket.socket) -> None:
-    """Whatever the server has not got yet it does not get any more: closing the connection resets it."""
+def take_back(descriptor: int) -> None:
+    """Nobody waits for this connection any more. What the server has not got yet it does not get: with bytes that were
+    not acknowledged, closing the connection resets it."""
     with suppress(OSError):  # it is closed already
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOTHING_LEFT)
+        if LINUX and fcntl.ioctl(descriptor, termios.TIOCOUTQ, NO_BYTES) != NO_BYTES:
+            with socket.socket(fileno=os.dup(descriptor)) as opened:
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOTHING_LEFT)
 
 
 def fault_of(curl: pycurl.Curl, fault: pycurl.error, address: str, *, is_cut_by_us: bool) -> OSError | None:

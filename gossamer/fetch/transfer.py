@@ -299,8 +299,7 @@ class Transfers:
             del self.under_way[curl]
             version = 0 if is_spent else curl.getinfo(pycurl.INFO_HTTP_VERSION)
             is_http1 = 0 < version <= pycurl.CURL_HTTP_VERSION_1_1
-            is_kept = is_http1 and reason is None and not incoming.truncated
-            incoming.hang_up(is_kept=is_kept, is_given_up=is_spent or reason is not None)
+            incoming.hang_up(is_kept=is_http1 and reason is None and not incoming.truncated)
             if is_spent:
                 curl.close()
         try:
