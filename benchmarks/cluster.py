@@ -12,8 +12,8 @@ and, in a cluster, what Kafka and the object store need to keep it. With 60 host
 A crawl of a cluster is paused until every node has its share of the partitions. What is told is of the steady part,
 without the first and the last tenth of the pages: CPU time of the supervisors, workers and their children, looked at
 several times a second. Bytes of the topics are those on the broker's disk, packed, in one copy, and of the whole
-crawl. Snapshots are those that were due (`--snapshot-s`, 900 by default: a short run has nearly none); `state` is what
-all stores have on disk at the end, so that a snapshot of all of them is about that.
+crawl. Snapshots are those that were due (`--snapshot-s`, 900 by default: a short run has nearly none); `state` is
+what all stores have on disk at the end, so that a snapshot of all of them is about that.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Builder:
             await self._followed()
 
     async def _followed(self) -> None:
-        while self.journal.appended > self.journal.number + BEHIND_MAX:
+        while self.journal.appended > self.journal.number + BEHIND_MAX:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
     async def snapshot(self) -> int:

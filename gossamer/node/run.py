@@ -15,6 +15,7 @@ from gossamer.archive.bucket import open_state
 from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
+from gossamer.cluster.kafka.client import KafkaAway
 from gossamer.cluster.kafka.journal import Journal
 from gossamer.cluster.kafka.link_topic import KafkaLinkLog
 from gossamer.cluster.kafka.topics import Topics
@@ -25,7 +26,7 @@ from gossamer.node.mirror import Mirror
 from gossamer.node.node import Connections, Node
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.seeds import SeedList
-from gossamer.settings import SinksSettings
+from gossamer.settings import ClusterSettings, SinksSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
 from gossamer.text import COMMAND
 
@@ -51,7 +52,7 @@ async def run_node(
     check_settings(cluster)
     keep_name(folder, name, cluster.cluster.name)
     async with AsyncExitStack() as opened:
-        client = await opened.enter_async_context(ClusterClient.connected(cluster.cluster, clock))
+        client = await _connected(opened, cluster.cluster, clock, say)
         await _wait_for_crawl(client.board, say, clock)
         mirror = Mirror(client.board, folder)
         folder.create()
@@ -90,6 +91,17 @@ def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
         found = note.read_text(encoding="utf-8").strip()
         raise FolderError(f"{folder.path} is the folder of node {found}: use another --dir, or that --name")
     atomic.replace(note, whose.encode())
+
+
+async def _connected(
+    opened: AsyncExitStack, settings: ClusterSettings, clock: Clock, say: Callable[[str], None]
+) -> ClusterClient:
+    """A node waits for brokers: machines start in any order."""
+    while True:
+        try:
+            return await opened.enter_async_context(ClusterClient.connected(settings, clock))
+        except KafkaAway as fault:
+            say(f"{fault}; waits for it")
 
 
 async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:
