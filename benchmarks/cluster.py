@@ -143,8 +143,8 @@ class Cluster:
             for what, topic in named.items()
         }
 
-    def snapshot_bytes(self) -> int:
-        """That were uploaded: no file goes before it is a day old."""
+    def objects(self, prefix: str) -> list[int]:
+        """Their sizes. No file of a snapshot goes before it is a day old, so these are all that were uploaded."""
         bucket = S3Store(
             BUCKET,
             endpoint=self.on.s3.options["endpoint"],
@@ -152,8 +152,10 @@ class Cluster:
             secret_access_key=SECRETS["secret_access_key"],
             client_options={"allow_http": True},
         )
-        found = list_objects(bucket, prefix=f"{self.name}-state/snapshots/files/")
-        return sum(each["size"] for some in found for each in some)
+        return [each["size"] for some in list_objects(bucket, prefix=prefix) for each in some]
+
+    def snapshot_bytes(self) -> int:
+        return sum(self.objects(f"{self.name}-state/snapshots/files/"))
 
     def state_bytes(self) -> int:
         return sum(
@@ -260,6 +262,7 @@ def once(kind: str, name: str, folder: Path, site: Site, server: nginx.Nginx, on
             figures[f"{what} B/page"] = more[what] / len(moments)
         figures["snapshots B/min"] = more["snapshots"] / elapsed_s * 60
         figures["state B/page"] = more["state"] / len(moments)
+        figures["objects/page"] = more["objects"] / len(moments)
     return figures
 
 
@@ -289,7 +292,9 @@ def crawl(
             made.check(until)
             time.sleep(LOOK_S)
         made.check(until)
-        return made.topic_bytes() | {"snapshots": made.snapshot_bytes(), "state": made.state_bytes()}
+        objects = len(made.objects(f"{name}/"))
+        found = {"snapshots": made.snapshot_bytes(), "state": made.state_bytes(), "objects": objects}
+        return {**made.topic_bytes(), **found}
     finally:
         made.close()
 
@@ -363,7 +368,7 @@ def show(kinds: list[str], rounds: list[dict[str, Figures]], *, as_json: bool) -
     names = list(dict.fromkeys(name for kind in kinds for name in medians[kind]))
     print(f"{'':18}" + "".join(f"{kind:>14}" for kind in kinds))
     for name in names:
-        print(f"{name:18}" + "".join(f"{medians[kind].get(name, float('nan')):>14,.1f}" for kind in kinds))
+        print(f"{name:18}" + "".join(f"{medians[kind].get(name, float('nan')):>14,.2f}" for kind in kinds))
     for name in ("pages/s", "gossamer us/page"):
         told = "".join(f"{ratios[kind][name]:>14.2f}" for kind in kinds[1:])
         print(f"{f'{name}, ratio'[:18]:18}{'1':>14}{told}")
