@@ -30,6 +30,8 @@ from gossamer.settings import ClusterSettings, SinksSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
 from gossamer.text import COMMAND
 
+LOOK_S = 2.0
+NO_CRAWL = f"there is no crawl yet: `{COMMAND} crawl --cluster FILE URL` begins one"
 NODE_FILE = "node"  # in the folder of a node: its name, which decides what it may find there
 
 
@@ -96,18 +98,25 @@ def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
 async def _connected(
     opened: AsyncExitStack, settings: ClusterSettings, clock: Clock, say: Callable[[str], None]
 ) -> ClusterClient:
-    """A node waits for brokers: machines start in any order."""
+    """A node waits for brokers, and for somebody to create the crawl: machines start in any order."""
+    is_told = False
     while True:
         try:
-            return await opened.enter_async_context(ClusterClient.connected(settings, clock))
+            if await topics.exist(settings):
+                return await opened.enter_async_context(ClusterClient.connected(settings, clock))
         except KafkaAway as fault:
             say(f"{fault}; waits for it")
+            continue  # that took its time
+        if not is_told:
+            say(NO_CRAWL)
+            is_told = True
+        await clock.sleep(LOOK_S)
 
 
 async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:
     if board.get("crawl") is not None:
         return
-    say("there is no crawl yet: `gossamer crawl --cluster FILE URL` begins one")
+    say(NO_CRAWL)
     is_there = asyncio.Event()
     board.subscribe(lambda key, value: is_there.set() if key == "crawl" else None)
     while board.get("crawl") is None:

@@ -106,6 +106,12 @@ async def create(settings: ClusterSettings, partitions: int, clock: Clock) -> li
     return await check(settings, partitions)
 
 
+async def exist(settings: ClusterSettings) -> bool:
+    """Somebody has made them, be it just now."""
+    board = Topics(settings.name).board
+    return await _with_admin(settings, lambda admin: board in admin.list_topics(timeout=ANSWER_S).topics)
+
+
 async def check(settings: ClusterSettings, partitions: int) -> list[str]:
     """Warnings about the topics; `TopicsUnfit` where they will not do."""
     wanted = _wanted(settings, partitions)
