@@ -14,7 +14,7 @@ from redis import Redis
 from gossamer.cluster.kafka.topics import Topics
 from tests.node.cluster import Cluster, cluster
 from tests.s3.server import SECRETS
-from tests.servers.secure_kafka import CLIENT, ENVIRONMENT, PASSWORD, USER, secure_kafka
+from tests.servers.secure_kafka import CLIENT, ENVIRONMENT, KEY_PASSWORD, PASSWORD, USER, secure_kafka
 from tests.servers.tls import tls_in_front_of
 from tests.servers.valkey import Valkey
 
@@ -85,8 +85,9 @@ async def test_a_certificate_says_who_we_are(folder: Path) -> None:
     secure = secure_kafka()
     settings = secure.by_certificate()
     async with cluster(folder, brokers=secure.broker, **settings) as made:
+        made.environment["GOSSAMER_KAFKA_KEY_PASSWORD"] = KEY_PASSWORD
         said = await crawled(made, f"User:CN={CLIENT}")
-    must_not_have(Path(secure.key).read_text().splitlines()[1], folder, *said)
+    must_not_have(KEY_PASSWORD, folder, *said)
 
 
 @pytest.mark.parametrize(

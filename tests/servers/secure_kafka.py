@@ -22,6 +22,12 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from gossamer.local_servers.kafka import Kafka
 from tests.fetch.certificates import Authority
@@ -29,6 +35,7 @@ from tests.servers.kafka import needed
 
 USER, PASSWORD = "crawler", "hush-hush-kafka"
 ENVIRONMENT = {"GOSSAMER_KAFKA_USERNAME": USER, "GOSSAMER_KAFKA_PASSWORD": PASSWORD}
+KEY_PASSWORD = "hush-hush-key"
 CLIENT = "client.example.org"  # who a client is by its certificate
 # As docs/cluster.md has them.
 TOPIC_RIGHTS = ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE", "DELETE")
@@ -42,7 +49,9 @@ class SecureKafka:
         own = self.authority.issue("localhost")
         client = self.authority.issue(CLIENT, is_client=True)
         self.certificate = self._file("client.pem", client.chain_pem)
-        self.key = self._file("client-key.pem", client.key_pem)
+        key = load_pem_private_key(client.key_pem, None)
+        locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(KEY_PASSWORD.encode()))
+        self.key = self._file("client-key.pem", locked)
         jaas = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         settings = {
             "ssl.keystore.type": "PEM",
