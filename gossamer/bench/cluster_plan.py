@@ -1,8 +1,8 @@
 """A plan for a cluster: nodes, brokers, bytes of topics, object store, Valkey, PostgreSQL, and money.
 
 It takes a plan of the crawl itself (planning.py) and adds what several machines need. `FIGURES` is all that was
-measured, each with the command that measured it: run that again on a quiet machine, and change the figure here and
-nowhere else. `ClusterAssumptions` is all that was chosen; each is a flag, prices included.
+measured, each with the command that measured it, or where it was taken from: run that again on a quiet machine, and
+change the figure here and nowhere else. `ClusterAssumptions` is all that was chosen; each is a flag, with prices.
 
 Machines are counted for the peak, with some that may be away; disks for the end of the crawl, filled to `disk_used`.
 A crawler sets its own pace, so a peak is what follows an outage or a pause; design documents take two to three times
@@ -46,7 +46,11 @@ FIGURES = {
         "of the journal for each further new URL: (`tail bytes packed` / pages, less the row above) / 27",
         "python -m benchmarks.restore --urls 1000000 --tail-pages 5000",
     ),
-    "link_bytes": Figure(90, "of the topic of links for a link, packed, one copy", "python -m benchmarks.link_topic"),
+    "link_bytes": Figure(
+        90,
+        "of the topic of links for a link, packed, one copy: of a prototype, 4,526 bytes for 50 (docs/cluster.md)",
+        "no command yet",
+    ),
     "written_page_bytes": Figure(
         7_550,
         "that a page writes into its store, before packing (`journal_bytes_a_page`)",
@@ -59,13 +63,13 @@ FIGURES = {
         76, "of a snapshot for a known URL (`snapshot bytes` / `urls`)", "python -m benchmarks.restore --urls 1000000"
     ),
     "restore_s_a_gb": Figure(
-        10,
-        "of a restore for each GB of snapshot, over loopback",
-        "python -m benchmarks.restore --urls 1000000 5000000",
+        9,
+        "of a restore for each GB of snapshot, over loopback (`restore s` / `snapshot bytes`)",
+        "python -m benchmarks.restore --urls 1000000 --tail-pages 0",
     ),
     "replay_pages_per_s": Figure(
         3_500,
-        "of the journal that a restore applies",
+        "of the journal that a restore applies (`restore s`, less that without a tail)",
         "python -m benchmarks.restore --urls 1000000 --tail-pages 5000",
     ),
     "valkey_page_bytes": Figure(
@@ -75,7 +79,9 @@ FIGURES = {
         149, "of Valkey a page; it has one thread for commands (0047)", "python -m benchmarks.shared_state"
     ),
     "postgres_row_bytes": Figure(
-        374, "of a row of `pages` with its indexes", "SELECT pg_total_relation_size('pages') / count(*) FROM pages"
+        374,
+        "of a row of `pages` with its indexes; taken over, and not measured again for this table",
+        "SELECT pg_total_relation_size('pages') / count(*) FROM pages",
     ),
 }
 
