@@ -130,7 +130,10 @@ ClusterName = Annotated[
     str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,60}\Z|\A\Z", extra={"wanted": "small letters, digits and -"})
 ]
 ClientOptions = Annotated[
-    Mapping[Annotated[str, Meta(pattern=r"\A(?!.*(secret|token|password|username))[a-z0-9._]+\Z")], str],
+    Mapping[
+        Annotated[str, Meta(pattern=r"\A(?!.*(secret|token|password|passphrase|username|key\.pem))[a-z0-9._]+\Z")],
+        str,
+    ],
     Meta(extra={"wanted": "a table of librdkafka's options; user and password come from the environment"}),
 ]
 RedisUrl = Annotated[
@@ -143,7 +146,7 @@ RedisUrl = Annotated[
 PostgresUrl = Annotated[
     str,
     Meta(
-        pattern=r"\A(postgres(ql)?://([^@:/]+@)?[^@:/]+(:\d{1,5})?/[^@:]+)?\Z",
+        pattern=r"\A(?!.*[?&](ssl)?password=)(postgres(ql)?://([^@:/]+@)?[^@:/]+(:\d{1,5})?/[^@:]+)?\Z",
         extra={"wanted": "postgresql://user@host:port/name; the password comes from GOSSAMER_POSTGRES_PASSWORD"},
     ),
 ]

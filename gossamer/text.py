@@ -76,13 +76,12 @@ EXPLAINED = {
     Reason.OWNERSHIP: "this node was not sure that the host is still its own",
 }
 
+_NAMED = r"((?:secret|password|passphrase|access_key|key_id|key\.pem|session_token)\w*[\"']?\s*[=:]\s*)"
 _SECRETS = (
     (re.compile(r"(s3a?:/+)\S*@"), r"\1...@"),  # a secret key may have a slash in it; of two, a path keeps one
     (re.compile(r"(\w:/+)[^/\s@]*@"), r"\1...@"),
-    (
-        re.compile(r"((?:secret|password|access_key|key_id|session_token)\w*[\"']?\s*[=:]\s*[\"']?)[^\s,\"'}]+"),
-        r"\1...",
-    ),
+    (re.compile(_NAMED + r"\"(?:[^\"\\]|\\.)*\""), r'\1"..."'),  # quoted: with all that is between the quotes
+    (re.compile(_NAMED + r"([\"']?)[^\s,\"'}]+"), r"\1\2..."),
 )
 
 # Something went wrong, here or there. All others are decisions: of robots.txt, a filter, a bound or a person.

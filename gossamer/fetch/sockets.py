@@ -7,8 +7,7 @@ better times as a request can.
 A request that was written is the system's, and where the network is away the system sends it again and again, for a
 quarter of an hour, also after we have given it up: the server would get it when the network is back, beside whatever
 is asked then, perhaps by another node. So whatever we give up is taken back from it (`take_back`), and where we are
-gone ourselves it gives up what nobody has acknowledged for `unheard_s`. That alone is not enough: while our own link
-is down Linux does not count (6.18).
+gone or frozen ourselves it gives up what nobody has acknowledged for `unheard_s`.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def open_socket(family: int, kind: int, protocol: int, unheard_s: float) -> sock
 
 
 def take_back(descriptor: int) -> None:
-    """Nobody waits for this connection any more. What the server has not got yet it does not get: with bytes that were
-    not acknowledged, closing the connection resets it."""
+    """Nobody waits for this connection any more. What the server has not got yet it does not get: with bytes that
+    were not acknowledged, closing the connection resets it."""
     with suppress(OSError):  # it is closed already
         if LINUX and fcntl.ioctl(descriptor, termios.TIOCOUTQ, NO_BYTES) != NO_BYTES:
             with socket.socket(fileno=os.dup(descriptor)) as opened:

@@ -64,13 +64,16 @@ class Kafka:
         settings: dict[str, str] | None = None,
         cache: Path = CACHE,
         java_options: tuple[str, ...] = QUICK,
+        protocols: tuple[str, ...] = (),
     ) -> None:
-        """`folder`: a temporary one unless named. `port`: of the first broker, the others follow; 0: any free."""
+        """`folder`: a temporary one unless named. `port`: of the first broker, the others follow; 0: any free.
+        `protocols`: such as SASL_SSL; each has a listener beside the one without any, and `settings` say more."""
         self._is_temporary = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="kafka-"))
         self.numbers = range(1, brokers + 1)
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._ports = [port + i for i in range(2 * brokers)] if port else free_ports(2 * brokers)
+        self._more_ports = {name: free_ports(brokers) for name in protocols}
         self._heap, self._settings, self._cache, self._options = heap, settings or {}, cache, java_options
 
     @property
@@ -81,6 +84,9 @@ class Kafka:
     @property
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{self._ports[number - 1]}" for number in self.numbers)
+
+    def bootstrap_of(self, protocol: str) -> str:
+        return ",".join(f"localhost:{port}" for port in self._more_ports[protocol])
 
     def __enter__(self) -> Kafka:
         download(self._cache)
@@ -181,11 +187,18 @@ class Kafka:
         for number in self.numbers:
             home = self.folder / str(number)
             client, controller = self._ports[number - 1], self._ports[len(self.numbers) + number - 1]
+            more = {name: ports[number - 1] for name, ports in self._more_ports.items()}
+            bound = "".join(f",{name}://127.0.0.1:{port}" for name, port in more.items())
+            named = "".join(f",{name}://localhost:{port}" for name, port in more.items())
             own = {
                 "node.id": str(number),
                 "controller.quorum.voters": voters,
-                "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}",
+                "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}{bound}",
+                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}{named}",
+                "listener.security.protocol.map": ",".join(
+                    f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}"
+                    for name in ("PLAINTEXT", "CONTROLLER", *more)
+                ),
                 "log.dirs": str(home / "data"),
             }
             lines = (f"{name}={value}\n" for name, value in (SETTINGS | replicated | own | self._settings).items())

@@ -6,6 +6,7 @@ the board is durable, and in force on every node as soon as it has read it.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -16,9 +17,9 @@ import msgspec
 from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
-from gossamer.cluster.kafka.client import Appender, KafkaRefused
+from gossamer.cluster.kafka.client import Appender, KafkaAway, KafkaRefused, greet
 from gossamer.cluster.kafka.link_topic import KafkaLinkLog
-from gossamer.cluster.kafka.topics import KafkaAway, Topics
+from gossamer.cluster.kafka.topics import Topics
 from gossamer.cluster.partitions import partition_of
 from gossamer.config import ConfigError
 from gossamer.folder import FolderError
@@ -64,7 +65,8 @@ class ClusterClient:
     @classmethod
     @asynccontextmanager
     async def connected(cls, settings: ClusterSettings, clock: Clock) -> AsyncIterator[ClusterClient]:
-        """Raises `KafkaRefused` where there is no such crawl."""
+        """Raises `KafkaRefused` where there is no such crawl, or where brokers do not take us, and `KafkaAway`."""
+        await asyncio.to_thread(greet, settings.kafka, settings.kafka_options)
         async with AsyncExitStack() as opened:
             appender = Appender(settings.kafka, settings.kafka_options, clock)
             opened.callback(appender.close)

@@ -15,6 +15,7 @@ from gossamer.archive.bucket import open_state
 from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
+from gossamer.cluster.kafka.client import KafkaAway
 from gossamer.cluster.kafka.journal import Journal
 from gossamer.cluster.kafka.link_topic import KafkaLinkLog
 from gossamer.cluster.kafka.topics import Topics
@@ -25,10 +26,12 @@ from gossamer.node.mirror import Mirror
 from gossamer.node.node import Connections, Node
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.seeds import SeedList
-from gossamer.settings import SinksSettings
+from gossamer.settings import ClusterSettings, SinksSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
 from gossamer.text import COMMAND
 
+LOOK_S = 2.0
+NO_CRAWL = f"there is no crawl yet: `{COMMAND} crawl --cluster FILE URL` begins one"
 NODE_FILE = "node"  # in the folder of a node: its name, which decides what it may find there
 
 
@@ -51,7 +54,7 @@ async def run_node(
     check_settings(cluster)
     keep_name(folder, name, cluster.cluster.name)
     async with AsyncExitStack() as opened:
-        client = await opened.enter_async_context(ClusterClient.connected(cluster.cluster, clock))
+        client = await _connected(opened, cluster.cluster, clock, say)
         await _wait_for_crawl(client.board, say, clock)
         mirror = Mirror(client.board, folder)
         folder.create()
@@ -92,10 +95,28 @@ def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
     atomic.replace(note, whose.encode())
 
 
+async def _connected(
+    opened: AsyncExitStack, settings: ClusterSettings, clock: Clock, say: Callable[[str], None]
+) -> ClusterClient:
+    """A node waits for brokers, and for somebody to create the crawl: machines start in any order."""
+    is_told = False
+    while True:
+        try:
+            if await topics.exist(settings):
+                return await opened.enter_async_context(ClusterClient.connected(settings, clock))
+        except KafkaAway as fault:
+            say(f"{fault}; waits for it")
+            continue  # that took its time
+        if not is_told:
+            say(NO_CRAWL)
+            is_told = True
+        await clock.sleep(LOOK_S)
+
+
 async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:
     if board.get("crawl") is not None:
         return
-    say("there is no crawl yet: `gossamer crawl --cluster FILE URL` begins one")
+    say(NO_CRAWL)
     is_there = asyncio.Event()
     board.subscribe(lambda key, value: is_there.set() if key == "crawl" else None)
     while board.get("crawl") is None:

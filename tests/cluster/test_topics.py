@@ -11,7 +11,8 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from gossamer.clock import RealClock
-from gossamer.cluster.kafka.topics import KafkaAway, Topics, TopicsUnfit, check, create, delete
+from gossamer.cluster.kafka.client import KafkaAway
+from gossamer.cluster.kafka.topics import Topics, TopicsUnfit, check, create, delete
 from gossamer.settings import ClusterSettings
 from tests.servers.kafka import free_ports
 from tests.servers.kafka_cluster import admin, change, cluster_settings, topic_settings

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +12,7 @@ from gossamer.records import ORIGINAL
 from tests.cluster.valkey_nodes import A, B, claim, nodes
 from tests.fetch.certificates import Authority
 from tests.servers import valkey
+from tests.servers.tls import tls_in_front_of
 from tests.servers.valkey import Valkey
 
 
@@ -34,26 +31,6 @@ async def test_a_password_comes_from_the_environment_and_is_never_shown(monkeypa
             assert await first.judge([claim(A)]) == [ORIGINAL]
             assert await second.judge([claim(B)]) == [None]
             assert not first.away and "hush-hush" not in repr(first)
-
-
-@asynccontextmanager
-async def tls_in_front_of(port: int, context: ssl.SSLContext) -> AsyncIterator[int]:
-    """The server of the wheel speaks no TLS: somebody in front of it does."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, to_server = await asyncio.open_connection("127.0.0.1", port)
-
-        async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-            while some := await source.read(65536):
-                target.write(some)
-                await target.drain()
-            target.close()
-
-        await asyncio.gather(copy(reader, to_server), copy(behind, writer), return_exceptions=True)
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
 
 
 async def test_over_tls_a_certificate_has_to_be_of_an_authority_that_we_trust(

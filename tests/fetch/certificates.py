@@ -63,10 +63,13 @@ class Authority:
         """What a client has to know to trust all that is issued here."""
         return self._certificate.public_bytes(Encoding.PEM)
 
-    def issue(self, *names: str, starts: timedelta = YESTERDAY, ends: timedelta = TOMORROW) -> Certificate:
-        """A server's certificate for these host names and addresses, in force from and until these times from now."""
+    def issue(
+        self, *names: str, starts: timedelta = YESTERDAY, ends: timedelta = TOMORROW, is_client: bool = False
+    ) -> Certificate:
+        """A certificate for these host names and addresses, in force from and until these times from now; a server's,
+        or one by which a client says who it is."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _signed(names, key, self, starts, ends)
+        certificate = _signed(names, key, self, starts, ends, is_client=is_client)
         return Certificate(certificate + self._chain_pem(), _pem(key))
 
     def _chain_pem(self) -> bytes:
@@ -81,14 +84,23 @@ def self_signed(*names: str) -> Certificate:
 
 
 def _signed(
-    names: Sequence[str], key: ec.EllipticCurvePrivateKey, by: Authority, starts: timedelta, ends: timedelta
+    names: Sequence[str],
+    key: ec.EllipticCurvePrivateKey,
+    by: Authority,
+    starts: timedelta,
+    ends: timedelta,
+    *,
+    is_client: bool = False,
 ) -> bytes:
     builder = _builder(_name(names[0]), by, key.public_key(), starts, ends)
     builder = builder.add_extension(
         x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False
     )
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    builder = builder.add_extension(
+        x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH if is_client else ExtendedKeyUsageOID.SERVER_AUTH]),
+        critical=False,
+    )
     builder = builder.add_extension(_usage(signs=False), critical=True)
     return builder.sign(by._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 

@@ -1,4 +1,4 @@
-"""What was given up does not reach its server later (sockets.py). With a network that is cut: tests/node/failure_run.py."""
+"""What was given up does not reach its server later. With a network that is cut: tests/node/failure_run.py."""
 
 from __future__ import annotations
 

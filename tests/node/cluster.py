@@ -45,6 +45,7 @@ class Cluster:
         self._inside = inside
         self.web = web
         self.file = folder / "cluster.toml"
+        self.environment = dict(ENVIRONMENT)
         self.nodes: dict[str, asyncio.subprocess.Process] = {}
         self._said: dict[str, list[bytes]] = {}
         self._listening: list[asyncio.Task[None]] = []
@@ -71,7 +72,7 @@ class Cluster:
         self.file.write_text(toml(chosen))
 
     async def run(self, verb: str, *arguments: object, timeout_s: float = 60) -> Ran:
-        return await gossamer(verb, *arguments, timeout_s=timeout_s, environment=ENVIRONMENT)
+        return await gossamer(verb, *arguments, timeout_s=timeout_s, environment=self.environment)
 
     async def crawl(self, *flags: object) -> None:
         seeds = [self.web.url(index) for index in range(2)]
@@ -82,7 +83,7 @@ class Cluster:
         for name in names:
             words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
             inside = self._inside(name)
-            node = self.nodes[name] = await start(*words, environment=ENVIRONMENT, inside=inside)
+            node = self.nodes[name] = await start(*words, environment=self.environment, inside=inside)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None
             self._listening += [asyncio.ensure_future(listen(pipe, said)) for pipe in (node.stdout, node.stderr)]
@@ -174,4 +175,4 @@ def toml(settings: Mapping[str, object]) -> str:
 
 
 def inline(table: Mapping[str, object]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in table.items()) + " }"
+    return "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in table.items()) + " }"

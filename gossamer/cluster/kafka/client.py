@@ -5,7 +5,8 @@ that does nothing else, and hands results to the event loop. A message counts wh
 (acks=all), and is there once and in order however often it had to be sent again (idempotence).
 
 **An outage is waited for.** The client tries for ever; who appends waits, and `held_up` says for how long it has been
-and why. Only what the broker refuses for good is an exception.
+and why. Only what the broker refuses for good is an exception. To librdkafka a password that is wrong is an outage,
+too, told beside (`error_cb`): so whoever begins something asks first whether a broker takes us (`greet`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
 
 from gossamer import config
 from gossamer.clock import Clock
@@ -26,8 +28,27 @@ LATE_S = 10.0  # what is not acknowledged by then is an outage
 MESSAGE_BYTES_MAX = 1 << 20  # a broker's own bound, unless told otherwise
 
 
+ANSWER_S = 15.0  # a broker that has not answered by then does not
+LOOK_S = 1.0  # between two looks at what was said beside
+
+# What waiting does not cure: who we are, whom we trust, what we may do.
+REFUSALS = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+}
+WHO_WE_ARE = {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED}
+
+
 class KafkaRefused(Exception):
     """Kafka does not take what we send, and will not later either: a person has to look."""
+
+
+class KafkaAway(Exception):
+    """No broker answers."""
 
 
 def options_of(servers: str, options: Mapping[str, str]) -> dict[str, Any]:
@@ -41,7 +62,52 @@ def options_of(servers: str, options: Mapping[str, str]) -> dict[str, Any]:
     }
     if username := config.secret("kafka_username"):
         told |= {"sasl.username": username, "sasl.password": config.secret("kafka_password")}
+    if password := config.secret("kafka_key_password"):
+        told["ssl.key.password"] = password
     return told
+
+
+def greet(servers: str, options: Mapping[str, str]) -> AdminClient:
+    """A client to ask with, once a broker has answered it. Raises `KafkaRefused` and `KafkaAway`."""
+    said: list[KafkaError] = []
+    told: dict[str, Any] = {**options_of(servers, options), "error_cb": said.append}
+    try:
+        admin = AdminClient(told)
+    except KafkaException as fault:
+        raise wrong_options(fault) from None
+    for _ in range(int(ANSWER_S / LOOK_S)):
+        try:
+            admin.list_topics(timeout=LOOK_S)
+        except KafkaException as fault:
+            admin.poll(0)  # what was said beside is told by whoever polls
+            refused = next((error for error in (*said, fault.args[0]) if _is_refusal(error)), None)
+            if refused is not None:
+                raise KafkaRefused(f"Kafka at {servers} does not take us: {refused.str()}{_hint(refused)}") from None
+            trouble = next((each for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN), fault.args[0])
+        else:
+            return admin
+    raise KafkaAway(f"Kafka at {servers} does not answer: {trouble.str()}")
+
+
+def wrong_options(fault: KafkaException) -> KafkaRefused:
+    """The client itself does not begin: a file that is not there, an option that it does not know."""
+    said = fault.args[0].str()
+    return KafkaRefused(f"cluster.kafka_options: {said}{_not_set() if 'sasl.username' in said else ''}")
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    """A TLS alert is what a broker sends that does not want our certificate; the client takes it for an outage."""
+    return error.code() in REFUSALS or "tls alert" in error.str()
+
+
+def _hint(why: KafkaError) -> str:
+    is_who = why.code() in WHO_WE_ARE
+    return _not_set() or " (see GOSSAMER_KAFKA_USERNAME and GOSSAMER_KAFKA_PASSWORD)" if is_who else ""
+
+
+def _not_set() -> str:
+    missing = [name for name in ("kafka_username", "kafka_password") if not config.secret(name)]
+    return f" (not set: {', '.join(f'GOSSAMER_{name.upper()}' for name in missing)})" if missing else ""
 
 
 class Appender:
@@ -59,13 +125,16 @@ class Appender:
             "queue.buffering.max.messages": UNSENT_MESSAGES_MAX,
             "queue.buffering.max.kbytes": UNSENT_KIB_MAX,
         }
-        self._producer = Producer(told)
+        self._trouble = ""
+        try:
+            self._producer = Producer(told | {"error_cb": self._note})
+        except KafkaException as fault:
+            raise wrong_options(fault) from None
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._unacknowledged: dict[int, tuple[float, int]] = {}  # when it was sent, and its bytes; oldest first
         self._number = 0
         self._unacknowledged_bytes = 0
-        self._trouble = ""
         self._is_closing = False
         self._thread = threading.Thread(target=self._poll, name="kafka-appender", daemon=True)
         self._thread.start()
@@ -132,6 +201,9 @@ class Appender:
         self._is_closing = True
         self._producer.purge()
         self._thread.join()
+
+    def _note(self, error: KafkaError) -> None:
+        self._trouble = error.str()
 
     def _poll(self) -> None:
         while not self._is_closing:

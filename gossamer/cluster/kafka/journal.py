@@ -152,7 +152,8 @@ class Journal:
         consumer = Consumer(
             self._told
             | {
-                "group.id": "none",  # the client wants a name; nothing is ever asked of that group
+                # The client wants a name and asks for the coordinator of that group: so it is one that we may read.
+                "group.id": self._topic,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 50,

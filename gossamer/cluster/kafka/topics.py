@@ -23,10 +23,9 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from gossamer.clock import Clock
-from gossamer.cluster.kafka.client import MESSAGE_BYTES_MAX, KafkaRefused, options_of
+from gossamer.cluster.kafka.client import ANSWER_S, MESSAGE_BYTES_MAX, REFUSALS, KafkaAway, KafkaRefused, greet
 from gossamer.settings import ClusterSettings
 
-ANSWER_S = 15.0  # a broker that has not answered by then does not
 SETTLE_S = 30.0  # until every broker knows of a topic that was made or removed
 LOOK_S = 0.05
 HEAD_BYTES = 12  # of what a broker counts beside the message itself
@@ -39,10 +38,6 @@ Answer = TypeVar("Answer")
 
 class TopicsUnfit(KafkaRefused):
     """The topics are not there, or not as a crawl needs them."""
-
-
-class KafkaAway(Exception):
-    """No broker answers."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +104,12 @@ async def create(settings: ClusterSettings, partitions: int, clock: Clock) -> li
     await _with_admin(settings, make)
     await _settled(settings, clock, lambda topics: _all_led(topics, wanted))
     return await check(settings, partitions)
+
+
+async def exist(settings: ClusterSettings) -> bool:
+    """Somebody has made them, be it just now."""
+    board = Topics(settings.name).board
+    return await _with_admin(settings, lambda admin: board in admin.list_topics(timeout=ANSWER_S).topics)
 
 
 async def check(settings: ClusterSettings, partitions: int) -> list[str]:
@@ -244,9 +245,12 @@ async def _with_admin(settings: ClusterSettings, ask: Callable[[AdminClient], An
     """In a thread: the client waits for its answers."""
 
     def run() -> Answer:
+        admin = greet(settings.kafka, settings.kafka_options)
         try:
-            return ask(AdminClient(options_of(settings.kafka, settings.kafka_options)))
+            return ask(admin)
         except KafkaException as fault:
+            if fault.args[0].code() in REFUSALS:
+                raise TopicsUnfit(f"Kafka at {settings.kafka} does not let us: {fault.args[0].str()}") from None
             raise KafkaAway(f"Kafka at {settings.kafka} does not answer: {fault.args[0].str()}") from None
 
     return await asyncio.to_thread(run)

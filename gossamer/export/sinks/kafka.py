@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from gossamer.clock import Clock
-from gossamer.cluster.kafka.client import MESSAGE_BYTES_MAX, Appender, KafkaRefused, options_of
+from gossamer.cluster.kafka.client import MESSAGE_BYTES_MAX, REFUSALS, Appender, KafkaRefused, options_of
 from gossamer.export.sinks.records import Batch, PageRecord
 from gossamer.export.sinks.sink import SinkAway, SinkRefused
 from gossamer.records import Place
@@ -27,16 +27,7 @@ from gossamer.settings import SinksSettings
 
 ANSWER_S = 5.0
 VALUE_BYTES_MAX = MESSAGE_BYTES_MAX - (64 << 10)  # room for the key and what a batch adds
-# What waiting does not cure.
-REFUSALS = {
-    KafkaError._AUTHENTICATION,
-    KafkaError._SSL,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.TOPIC_EXCEPTION,
-    KafkaError.POLICY_VIOLATION,
-}
+NO_TOPIC = {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError._INVALID_ARG}
 
 
 class KafkaSink:
@@ -56,8 +47,8 @@ class KafkaSink:
         await asyncio.to_thread(self._look)
         try:
             self._appender = Appender(self._servers, self._options, self._clock)
-        except KafkaException as fault:
-            raise SinkRefused(f"{self.title}: {error_of(fault).str()} (sinks.kafka_options)") from fault
+        except KafkaRefused as fault:
+            raise SinkRefused(f"{self.title}: {fault}".replace("cluster.", "sinks.")) from fault
         return {} if is_full else noted
 
     def _look(self) -> None:
@@ -76,7 +67,7 @@ class KafkaSink:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
             error = next((each for each in said if each.code() in REFUSALS), error)
-            if error.code() in REFUSALS or error.code() == KafkaError._INVALID_ARG:
+            if error.code() in REFUSALS | NO_TOPIC:
                 raise SinkRefused(f"{self.title} does not take us: {error.str()}") from fault
             raise SinkAway(f"{self.title} does not answer ({error.str()})") from fault
         except TimeoutError as fault:

@@ -100,6 +100,8 @@ REFUSALS = (
     asyncpg.SyntaxOrAccessError,
     asyncpg.ClientConfigurationError,
     ssl.SSLCertVerificationError,
+    FileNotFoundError,
+    PermissionError,
 )
 
 T = TypeVar("T")
@@ -186,7 +188,8 @@ class PostgresSink:
         except REFUSALS as fault:
             hint = "" if config.secret("postgres_password") else " (GOSSAMER_POSTGRES_PASSWORD is not set)"
             if not isinstance(fault, asyncpg.InvalidAuthorizationSpecificationError):
-                hint = ""
+                is_file = isinstance(fault, OSError) and not isinstance(fault, ssl.SSLError)
+                hint = " (a file of its sslrootcert, sslcert or sslkey)" if is_file else ""
             raise SinkRefused(f"{self.title} does not take us: {fault}{hint}") from fault
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
             raise SinkAway(f"{self.title} does not answer ({fault or type(fault).__name__})") from fault

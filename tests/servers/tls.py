@@ -1,0 +1,42 @@
+"""TLS in front of a server that speaks none: those of the wheels are built without."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")  # PostgreSQL: "shall we speak TLS?"
+
+
+@asynccontextmanager
+async def tls_in_front_of(port: int, context: ssl.SSLContext, *, asked: bytes = b"") -> AsyncIterator[int]:
+    """`asked`: what a client of PostgreSQL says before TLS; who says anything else is left."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if asked:
+            if await reader.read(len(asked)) != asked:
+                writer.close()
+                return
+            writer.write(b"S")
+            try:
+                await writer.start_tls(context)
+            except (OSError, ssl.SSLError):  # the client does not trust us
+                writer.close()
+                return
+        behind, to_server = await asyncio.open_connection("127.0.0.1", port)
+
+        async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            while some := await source.read(65536):
+                target.write(some)
+                await target.drain()
+            target.close()
+
+        await asyncio.gather(copy(reader, to_server), copy(behind, writer), return_exceptions=True)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=None if asked else context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
