@@ -20,6 +20,7 @@ from typing import Protocol
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.interfaces import LinkLog
+from gossamer.questions import Question
 from gossamer.records import Link
 
 LINKS_AT_ONCE = 2000  # applied before the event loop may do something else
@@ -54,8 +55,10 @@ class LinkExchange:
         *,
         is_damaged: Callable[[int], bool] = lambda partition: False,
         look_again: Callable[[], None] = lambda: None,
+        hear: Callable[[Question], None] = lambda question: None,
     ) -> None:
-        """`partitions`: those of this process, as they come and go, of `count` in all."""
+        """`partitions`: those of this process, as they come and go, of `count` in all. `hear`: what other nodes ask
+        of our partitions."""
         self.held_up = ""  # why no more pages should be asked for
         self._log = log
         self._partitions = partitions
@@ -63,6 +66,7 @@ class LinkExchange:
         self._clock = clock
         self._is_damaged = is_damaged
         self._look_again = look_again
+        self._hear = hear
         self._trimmed: dict[int, int] = {}  # up to which position, by partition
         self._no_room = ""
         self._long: set[int] = set()  # partitions whose log is too long
@@ -129,6 +133,8 @@ class LinkExchange:
         # Not synced: what a crash of the machine takes away is read again.
         is_due = batch.position - self._trimmed.setdefault(number, partition.log_position) >= TRIM_BYTES
         partition.apply_links(batch.links, batch.position, sync=is_due)
+        for question in batch.questions:
+            self._hear(question)
         if is_due:
             self._trimmed[number] = batch.position
             self._log.trim(number, batch.position)

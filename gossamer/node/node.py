@@ -29,6 +29,7 @@ from gossamer.messages.worker_messages import Report
 from gossamer.node.coordinator import ClusterCoordinator
 from gossamer.node.mirror import Mirror, is_outside
 from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.records import Place
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
@@ -152,6 +153,24 @@ class Node:
             return ""
         state = self._group.state
         return state.held_up if state.partitions or not state.rebalances else ""
+
+    # ---- sinks ---------------------------------------------------------------------------------------------
+
+    def sink_positions(self) -> dict[str, dict[int, Place]]:
+        """How far each sink came, by target and partition, as it stands on the board."""
+        found: dict[str, dict[int, Place]] = {}
+        for key in self._board.keys("sink/"):
+            target, _, number = key.removeprefix("sink/").rpartition("/")
+            if (entry := self._board.get(key)) is not None:
+                found.setdefault(target, {})[int(number)] = msgspec.json.decode(entry.value, type=Place)
+        return found
+
+    async def note_sink(self, target: str, positions: Mapping[int, Place]) -> None:
+        puts = [
+            self._board.put(f"sink/{target}/{number:03d}", msgspec.json.encode(at))
+            for number, at in positions.items()
+        ]
+        await asyncio.gather(*puts)
 
     # ---- rounds ------------------------------------------------------------------------------------------
 

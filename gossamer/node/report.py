@@ -7,6 +7,7 @@
     ending            why the crawl is over; deleted when somebody goes on with it
     node/NAME         the last report of a node
     allow/NAME        how many pages a node may finish since it started
+    sink/TARGET/PPP   how far a partition came at a sink that cannot keep that itself, by whoever feeds it
     coordinator       which node decides what follows from the reports
 
 Operators write the first five, and never delete them, so that all nodes agree on how far they have applied them

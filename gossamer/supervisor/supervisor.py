@@ -158,6 +158,7 @@ class Supervisor:
         self._is_told = False  # that nobody answers, or somebody does
         self._replace_at = 0.0  # not before, where workers ended because the disk was full
         self._shared: LocalShared
+        self._sinks: Sinks
         self._wake = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []  # for the next round
         self._feeding: asyncio.Task[None] | None = None
@@ -192,9 +193,9 @@ class Supervisor:
                     node=self._cluster.name if self._cluster is not None else "",
                 ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
-                Sinks(self.folder, config.sinks, self.clock, self.warn) as sinks,
+                Sinks(self.folder, config.sinks, self.clock, self.warn, self._cluster) as self._sinks,
             ):
-                self.status.sinks = sinks.now
+                self.status.sinks = self._sinks.now
                 self.status.pool = self.pool
                 self.pool.when_owned = self._wake.set  # the crawl can begin
                 self._tasks = tasks
@@ -214,7 +215,7 @@ class Supervisor:
                         self.pool.is_leaving = True
                         await self._cluster.leave()
                     await self.pool.stop_all()
-                    await sinks.finish()
+                    await self._sinks.finish()
                 finally:
                     stop.forget()
                     for task in (showing, self._feeding):
@@ -282,6 +283,7 @@ class Supervisor:
                 self.stop("time")
             if await self._round():
                 return
+            self._sinks.own(self.pool.open_in)
             self._wake.clear()
             await self.clock.wait(self._wake, self.clock.now() + ROUND_S)
 

@@ -29,6 +29,7 @@ class ClusterSide:
         self._exit.callback(appender.close)
         self.log = KafkaLinkLog(cluster, config.crawl.partitions, appender, clock)
         self._exit.callback(self.log.close)
+        self.ask = self.log.ask
         journal = Journal(Topics(cluster.name).journal, appender, cluster.kafka, cluster.kafka_options)
         self.keeper = ClusterKeeper(
             node,

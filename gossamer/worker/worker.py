@@ -28,6 +28,7 @@ from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.links import LinkExchange
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.peers import Peers
+from gossamer.cluster.robots_questions import RobotsQuestions, nobody
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
@@ -132,10 +133,20 @@ class Worker:
         # What one node cannot open another may: links to it go on their way.
         is_damaged = self.peers.is_damaged if side is None else lambda partition: False
         look_again = self._look_again
-        self.links = LinkExchange(
-            log, self.partitions, partitions, clock, is_damaged=is_damaged, look_again=look_again
-        )
         self.bookings = BookingService(self.partitions, partitions, self.peers, clock, look_again)
+        questions = RobotsQuestions(
+            side.ask if side is not None else nobody, self.bookings.of, partitions, clock, self._spawn
+        )
+        self._exit.push_async_callback(questions.close)
+        self.links = LinkExchange(
+            log,
+            self.partitions,
+            partitions,
+            clock,
+            is_damaged=is_damaged,
+            look_again=look_again,
+            hear=questions.hear,
+        )
 
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
@@ -150,9 +161,11 @@ class Worker:
         )
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
+        questions.scheme_fetchers = scheme_fetchers
         self._rules = rules = RobotsCache(self._robots)
         limits = (config.crawl.media_types, config.frontier.rests_s)
-        fetcher = Fetcher(scheme_fetchers, rules, self.bookings.of, clock, config.robots, agent, *limits)
+        asked = (self.bookings.of, clock, config.robots, agent)
+        fetcher = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
         processor = Processor(
             agent,
             config.process,
@@ -206,7 +219,7 @@ class Worker:
 
         if self._sockets is not None:
             where = socket_of(self._sockets, self.number)
-            server = await listen(where, Book | Release, self._spawn, self.complain, self._meet)
+            server = await listen(where, Book | Release, self._spawn, self.complain, self.bookings.meet)
             self._exit.callback(server.close)
         return self
 
@@ -447,25 +460,11 @@ class Worker:
         self.crawl.look_again()
         return worker_messages.Done(count)
 
-    # ---- what other workers ask --------------------------------------------------------------------------
-
-    def _meet(self, peer: Peer) -> None:
-        def answer(question: Message) -> Answer | Awaitable[Answer]:
-            match question:
-                case Book(booking=booking, url=url):
-                    return self.bookings.booked(peer, booking, url)
-                case Release(booking=booking, answer=ended):
-                    self.bookings.release(peer, booking, ended)
-            return None
-
-        peer.answer = answer
-        peer.when_closed.append(lambda: self.bookings.forget(peer))
+    # ---- small things that the stages need ---------------------------------------------------------------
 
     async def _connect(self, number: int) -> Peer:
         assert self._sockets is not None, "there is nobody else"
         return await connect(socket_of(self._sockets, number), Booked, self._spawn, self.complain)
-
-    # ---- small things that the stages need ---------------------------------------------------------------
 
     def _robots(self, origin: str) -> RobotsCopy | None:
         return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)

@@ -32,14 +32,23 @@ _numbers = count()
 
 
 class Cluster:
-    def __init__(self, folder: Path, web: Server, brokers: Kafka, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        web: Server,
+        brokers: Kafka,
+        settings: Mapping[str, object],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.environment = {**ENVIRONMENT, **(environment or {})}
         self.folder = folder
         self.web = web
         self.file = folder / "cluster.toml"
         self.nodes: dict[str, asyncio.subprocess.Process] = {}
         self._said: dict[str, list[bytes]] = {}
         self._listening: list[asyncio.Task[None]] = []
-        name = f"t{next(_numbers)}-{folder.name}".lower().replace("_", "-")[:50]
+        name = self.name = f"t{next(_numbers)}-{folder.name}".lower().replace("_", "-")[:50]
+        self.archive = f"s3://{BUCKET}/{name}"
         chosen: dict[str, object] = {
             **QUICK,
             "fetch.timeout_s": 5,
@@ -54,14 +63,14 @@ class Cluster:
             "cluster.heartbeat_s": 1,
             "cluster.margin_s": 2,
             "cluster.snapshot_s": 5,
-            "archive.url": f"s3://{BUCKET}/{name}",
+            "archive.url": self.archive,
             "archive.options": dict(s3().options),
             **settings,
         }
         self.file.write_text(toml(chosen))
 
     async def run(self, verb: str, *arguments: object, timeout_s: float = 60) -> Ran:
-        return await gossamer(verb, *arguments, timeout_s=timeout_s, environment=ENVIRONMENT)
+        return await gossamer(verb, *arguments, timeout_s=timeout_s, environment=self.environment)
 
     async def crawl(self, *flags: object) -> None:
         seeds = [self.web.url(index) for index in range(2)]
@@ -71,7 +80,7 @@ class Cluster:
     async def start(self, *names: str) -> None:
         for name in names:
             words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
-            node = self.nodes[name] = await start(*words, environment=ENVIRONMENT)
+            node = self.nodes[name] = await start(*words, environment=self.environment)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None
             self._listening += [asyncio.ensure_future(listen(pipe, said)) for pipe in (node.stdout, node.stderr)]
@@ -134,14 +143,21 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, *, hosts: int = 8, pages: int = 12, brokers: Kafka | None = None, **settings: object
+    folder: Path,
+    *,
+    hosts: int = 8,
+    pages: int = 12,
+    brokers: Kafka | None = None,
+    options: WebOptions | None = None,
+    environment: Mapping[str, str] | None = None,
+    **settings: object,
 ) -> AsyncIterator[Cluster]:
     """`settings`: `crawl__max_pages=3` is `crawl.max_pages`."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
+    options = options or WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
     async with serve(Web(options)) as web:
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
-        made = Cluster(folder, web, brokers or kafka(), chosen)
+        made = Cluster(folder, web, brokers or kafka(), chosen, environment)
         try:
             yield made
         finally:
