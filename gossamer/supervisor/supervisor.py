@@ -154,7 +154,8 @@ class Supervisor:
             config.crawl.partitions, config.crawl.max_pages, links.end
         )
         self._crawl_pace = CrawlPace(clock)
-        self._policies_seen: int | None = None
+        self._pace = Pace(clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
+        self._limits_seen: tuple[int, float] | None = None
         self._is_told = False  # that nobody answers, or somebody does
         self._replace_at = 0.0  # not before, where workers ended because the disk was full
         self._shared: LocalShared
@@ -179,12 +180,11 @@ class Supervisor:
 
     async def _run(self) -> None:
         config = self.config
-        pace = Pace(self.clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
         with (
             closing(RocksStore(self.folder.fingerprints, duplicates.TABLES)) as fingerprints,
             closing(Duplicates(fingerprints, self.folder.fingerprints, config.process.near_bits)) as claims,
         ):
-            shared = self._shared = LocalShared(claims, pace, self._crawl_pace)
+            shared = self._shared = LocalShared(claims, self._pace, self._crawl_pace)
             async with (
                 asyncio.TaskGroup() as tasks,
                 WorkerPool(
@@ -378,11 +378,14 @@ class Supervisor:
         return "resting" if totals.resting else "later" if totals.waiting else "complete"
 
     def _apply_limits(self) -> None:
-        """An operator may have changed how fast the whole crawl goes."""
-        if self._policies_seen == (changed_at := self.folder.policies_changed_at):
+        """An operator may have changed how fast the whole crawl goes. Of a cluster without Valkey a node keeps to as
+        much of every pace as it owns of the partitions: no two own the same, so all together keep to it."""
+        share = max(1, len(self.pool.mine)) / self.config.crawl.partitions
+        if self._limits_seen == (seen := (self.folder.policies_changed_at, share)):
             return
-        self._policies_seen = changed_at
-        self._crawl_pace.limit(*self.folder.policies().crawl.over(self.config.politeness))
+        self._limits_seen, politeness = seen, self.config.politeness
+        self._pace.limit(politeness.ip_requests_per_s, politeness.ip_burst, share)
+        self._crawl_pace.limit(*self.folder.policies().crawl.over(politeness), share)
 
     def _tell_if_nobody_answers(self) -> None:
         """Once, when all that was asked so far has failed: a wrong name, no network, a server that is away."""

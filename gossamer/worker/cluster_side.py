@@ -41,12 +41,16 @@ class ClusterSide:
             snapshot_s=cluster.snapshot_s,
             settle_s=cluster.hand_over_s,
         )
-        self._snapshots = asyncio.ensure_future(self.keeper.take_snapshots())
+        self._beside = [
+            asyncio.ensure_future(self.keeper.take_snapshots()),
+            asyncio.ensure_future(self.keeper.tidy()),
+        ]
 
     async def close(self) -> None:
-        self._snapshots.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._snapshots
+        for task in self._beside:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         self._exit.close()
 
 
