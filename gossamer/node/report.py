@@ -35,6 +35,7 @@ class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
     failed: int = 0
     refused: int = 0
     duplicates: int = 0
+    unread_bytes: int = 0  # of links that are still to be added, before packing
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +58,10 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     damage: dict[int, str] = {}  # partitions that it cannot open, and what to do
     restores: int = 0
     version: str = ""
+
+    @property
+    def unread_bytes(self) -> int:
+        return sum(each.unread_bytes for each in self.partitions.values())
 
     @property
     def totals(self) -> dict[int, PartitionReport]:

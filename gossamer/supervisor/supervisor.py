@@ -303,7 +303,12 @@ class Supervisor:
         recrawl_plan, self._recrawl_plan = self._recrawl_plan, None
         ask = Ask(waits, coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan)
         if self._cluster is not None:
-            ask = replace(ask, give_back=self._cluster.wants_back, owned_until=self._cluster.owned_until)
+            ask = replace(
+                ask,
+                give_back=self._cluster.wants_back,
+                owned_until=self._cluster.owned_until,
+                links_read=self._cluster.links_read(),
+            )
         # Not before the first seeds are in their queues: what they are worth is shared by all partitions.
         if self._recrawl.wants_statistics and (self._cluster or (self._feed is not None and self._feed.has_begun)):
             ask = replace(ask, wants_statistics=True)

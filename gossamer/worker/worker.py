@@ -11,7 +11,6 @@ Longer than 400 lines: what a crawl is made of is named in one place.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -19,7 +18,6 @@ from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 
-from gossamer import __version__
 from gossamer.archive.opening import open_storage
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock, RealClock
@@ -52,9 +50,9 @@ from gossamer.schedule.credit import share_out
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.seeds import SeedList
-from gossamer.settings import CrawlSettings
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.identity import identity
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Keeper, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
@@ -146,6 +144,7 @@ class Worker:
             is_damaged=is_damaged,
             look_again=look_again,
             hear=questions.hear,
+            is_alone=side is None,
         )
 
         self._dns = dns = Dns(clock, config.dns)
@@ -369,6 +368,7 @@ class Worker:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
         self._owned.set_until(ask.owned_until)
+        self.links.others_have_read(ask.links_read)
         if (away := self.shared.away) != self._away:
             self._away = away
             self.complain(away or "what all nodes share is back")
@@ -399,6 +399,7 @@ class Worker:
             pages_returned=pages_returned,
             returned=returned(self.partitions),
             looking=looking(self.partitions),
+            unread_bytes=self.links.unread_bytes,
         )
 
     @property
@@ -484,12 +485,6 @@ class Worker:
     def _watch_and_log(self, outcome: Outcome) -> None:
         self._recent.watch(outcome)
         self._log.fetched(outcome)
-
-
-def identity(crawl: CrawlSettings) -> str:
-    """Who we say we are: a name that robots.txt can address, a version, and how to reach the operator."""
-    contact = re.sub(r"[^\x21-\x7e]", "", crawl.contact)
-    return f"{crawl.user_agent_token}/{__version__}" + (f" (+{contact})" if contact else "")
 
 
 def socket_of(sockets: Path, worker: int | None) -> Path:

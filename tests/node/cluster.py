@@ -179,4 +179,4 @@ def toml(settings: Mapping[str, object]) -> str:
 
 
 def inline(table: Mapping[str, object]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in table.items()) + " }"
+    return "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in table.items()) + " }"
