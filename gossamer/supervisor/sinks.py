@@ -118,9 +118,10 @@ class Sinks:
             await asyncio.wait(self._noting, timeout=LAST_WORD_S)
         for sink in self.now.values():
             if sink.trouble:
+                crawl = self._folder.path if self._board is None else "CLUSTER.toml"
                 self._warn(
                     f"{sink.title} has not got all records: the next start of the crawl hands them on, "
-                    f"and so does `{COMMAND} export {self._folder.path} --to {sink.to}`"
+                    f"and so does `{COMMAND} export {crawl} --to {sink.to}`"
                 )
 
     async def _run(self) -> None:
