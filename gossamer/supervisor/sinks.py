@@ -29,6 +29,7 @@ from gossamer.text import COMMAND
 
 FIRST_WORD_S = 60.0  # a process starts on a busy machine, and a server may take 5 s to be found away
 AGAIN_S = 5.0
+LINE_BYTES_MAX = 1 << 20  # positions of some thousand partitions
 LAST_WORD_S = 5.0  # for the last notes on the board: Kafka may be away, and then something is handed on twice
 
 
@@ -134,6 +135,7 @@ class Sinks:
                 str(self._folder.path),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                limit=LINE_BYTES_MAX,
                 start_new_session=True,  # Ctrl-C is for the crawl
             )
             assert process.stdout is not None
