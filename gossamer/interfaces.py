@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer.questions import Question
 from gossamer.records import (
     Answer,
     Claim,
@@ -349,6 +350,7 @@ class Unreachable(OSError):
 class LinkBatch(msgspec.Struct, frozen=True):
     links: list[Link]
     position: int  # behind them
+    questions: list[Question] = []  # of other nodes, that came between them
 
 
 class LinksLost(Exception):

@@ -30,6 +30,7 @@ WORDS = {
     "levels",
     "outlinks",
     "page_limit",
+    "questions",
     "atomic",
     "shortage",
     "url",

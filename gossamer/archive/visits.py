@@ -80,10 +80,12 @@ def span_of(name: str, since: Place | None, until: Place) -> tuple[int, int | No
     file, last, first = name_in(Place(name, 0, 0)), name_in(until), name_in(since) if since else None
     if first is not None and file.holds(first):
         return None  # compaction joins only what every export has handed on, so all of it is
-    if file.first > last.last or (first is not None and file.first < first.first):
+    # What has a later epoch than `since` was written by whoever went on where the owner of then was cut off, wherever
+    # that one believed the end to be.
+    if file.first > last.last or (first is not None and file.first < first.first and file.epoch <= first.epoch):
         return None
     start, end = since.offset if since and file == first else 0, until.offset if file == last else None
-    return (start, end) if start != end else None
+    return (start, end) if end is None or start < end else None
 
 
 def of_records(records: Iterator[Record]) -> Iterator[Visit]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from typing import Protocol
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.peers import Peers
+from gossamer.cluster.wire import Answer as WireAnswer
 from gossamer.cluster.wire import Disconnected, Message, Peer
 from gossamer.interfaces import HostBlocked, HostElsewhere, NoBooking
 from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url
@@ -181,6 +182,20 @@ class BookingService:
             self._bookings.pop((holder, number), None)
             raise HostBlocked(host)
         return True
+
+    def meet(self, peer: Peer) -> None:
+        """Another process may ask for turns from now on."""
+
+        def answer(question: Message) -> WireAnswer | Awaitable[WireAnswer]:
+            match question:
+                case Book(booking=booking, url=url):
+                    return self.booked(peer, booking, url)
+                case Release(booking=booking, answer=ended):
+                    self.release(peer, booking, ended)
+            return None
+
+        peer.answer = answer
+        peer.when_closed.append(lambda: self.forget(peer))
 
     async def booked(self, holder: Hashable, number: int, url: Url) -> Booked:
         """The same for a holder in another process."""

@@ -1,11 +1,15 @@
-"""Links as a link log keeps them: messages of MessagePack, cut so that a partition's owner adds each in one go."""
+"""Links as a link log keeps them: messages of MessagePack, cut so that a partition's owner adds each in one go.
+
+In a cluster some messages are questions of other nodes instead (gossamer/questions.py): a map where links are a list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from gossamer.questions import Question
 from gossamer.records import Link
 
 MESSAGE_LINKS = 1000  # what the frontier adds in one batch
@@ -13,6 +17,11 @@ MESSAGE_BYTES = 1 << 20  # estimated, and rather too high
 
 _encode = msgspec.msgpack.Encoder().encode
 read_links = msgspec.msgpack.Decoder(list[Link]).decode
+read_message: Callable[[bytes], list[Link] | Question] = msgspec.msgpack.Decoder(list[Link] | Question).decode
+
+
+def question_message(question: Question) -> bytes:
+    return _encode(question)
 
 
 def link_messages(links: Sequence[Link], bytes_max: int = MESSAGE_BYTES) -> Iterator[bytes]:

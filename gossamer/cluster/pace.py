@@ -31,10 +31,11 @@ class Pace:
         self._addresses_max = addresses_max
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
 
-    def limit(self, per_s: float, burst: int) -> None:
-        """From now on. Tokens are counted at the new rate since an address was asked last."""
-        self._per_s = per_s
-        self._burst = float(burst)
+    def limit(self, per_s: float, burst: int, share: float = 1.0) -> None:
+        """From now on. Tokens are counted at the new rate since an address was asked last. `share`: what is ours of
+        it, where others ask, too."""
+        self._per_s = per_s * share
+        self._burst = float(max(1, int(burst * share)))
 
     def wait_s(self, ip: str) -> float:
         """0: go, and a token is taken; otherwise how long until there is one, and none is taken."""
@@ -54,10 +55,10 @@ class CrawlPace:
         self._mean_bytes = EXPECTED_BYTES
         self.limit(requests_per_s, bytes_per_s)
 
-    def limit(self, requests_per_s: float | None, bytes_per_s: float | None) -> None:
+    def limit(self, requests_per_s: float | None, bytes_per_s: float | None, share: float = 1.0) -> None:
         """From now on; what is under way is not called back."""
-        self._requests = RateLimiter(requests_per_s) if requests_per_s else None
-        self._bytes = RateLimiter(bytes_per_s) if bytes_per_s else None
+        self._requests = RateLimiter(requests_per_s * share) if requests_per_s else None
+        self._bytes = RateLimiter(bytes_per_s * share) if bytes_per_s else None
 
     def settle(self, surplus_bytes: int) -> None:
         """Requests that have ended brought so many bytes more than they were charged with, or fewer."""

@@ -54,8 +54,9 @@ class Source:
     left_out: int = 0
 
     def __post_init__(self) -> None:
-        self.crawl = self.view.folder.path.resolve().name
-        self.storage = open_storage(self.view.configuration.tree.archive, self.view.folder.archive)
+        tree = self.view.configuration.tree
+        self.crawl = crawl_name(tree, self.view.folder.path)
+        self.storage = open_storage(tree.archive, self.view.folder.archive)
 
     @property
     def new(self) -> list[int]:
@@ -103,6 +104,11 @@ class Source:
                 yield visit, known
             else:
                 self.handed_on, self.left_out = self.handed_on - 1, self.left_out + 1
+
+
+def crawl_name(tree: Tree, folder: Path) -> str:
+    """As records and tables have it. Of a cluster all nodes, and whoever looks into it, say the same."""
+    return tree.cluster.name if tree.cluster.kafka else folder.resolve().name
 
 
 class Texts:

@@ -6,7 +6,7 @@ because the frontier hands out one lease a host and waits for the answer to end 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -36,6 +36,7 @@ from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import clock_name, host_of, origin_of
 
 SITEMAPS_MAX = 1000  # that one robots.txt can name
+ELSEWHERE_S = 5.0  # until another look whether another node has answered
 NONE_THERE = frozenset({Reason.GONE, Reason.CLIENT_ERROR, Reason.BAD_REDIRECT})
 
 
@@ -67,8 +68,10 @@ class Fetcher:
         agent: str,
         media_types: Iterable[str] = (),
         rests_s: Sequence[float] = RESTS_S,
+        elsewhere: Callable[[str, Url], Answer | None] = lambda origin, url: None,
     ) -> None:
-        """`rests_s`: how long a robots.txt is left alone that could not be fetched, each time longer."""
+        """`rests_s`: how long a robots.txt is left alone that could not be fetched, each time longer. `elsewhere`:
+        what another node found at the URL that the robots.txt of an origin has moved to; None: nothing yet."""
         self._scheme_fetchers = scheme_fetchers
         self._robots = robots
         self._booking_of = booking_of
@@ -77,6 +80,7 @@ class Fetcher:
         self._agent = agent
         self._media_types = MediaTypes(media_types)
         self._rests_s = rests_s
+        self._elsewhere = elsewhere
 
     async def fetch(self, lease: Lease) -> Result:
         origin = origin_of(lease.url)
@@ -117,8 +121,11 @@ class Fetcher:
                 detail = f"redirected to {host_of(url)}, which a policy blocks"
                 answer = Failed(Reason.BLOCKED, None, detail, self._clock.now())
             except HostElsewhere:
-                detail = f"redirected to {host_of(url)}, which another node asks"
-                answer = Failed(Reason.OWNERSHIP, None, detail, self._clock.now())
+                found = self._elsewhere(origin, url)
+                if found is None:
+                    detail = f"redirected to {host_of(url)}, which another node asks"
+                    return Postponed(ELSEWHERE_S, Reason.ROBOTS_UNREACHABLE, detail)
+                answer = found
         if isinstance(answer, Refused | Postponed):
             return answer  # a private address, or no name server: the same holds for every page of this host
         copy = self._copy(origin, answer, before)

@@ -18,7 +18,7 @@ from gossamer.records import Answer, Reason, RobotsCopy, RobotsRead, Url
 from gossamer.settings import Tree
 from gossamer.text import EXPLAINED, moment
 from gossamer.url.site import origin_of
-from gossamer.worker.worker import identity
+from gossamer.worker.identity import identity
 
 Facts = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
@@ -33,7 +33,8 @@ from gossamer.worker.progress import total
 
 
 class CrawlView(AbstractContextManager["CrawlView"]):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, only: Collection[int] | None = None) -> None:
+        """`only`: the others are as if nothing were known of them; a node may be restoring one just now."""
         self.folder = CrawlFolder(path)
         self.folder.must_be_crawl()
         self.configuration: Configuration = config.load(path, environment={})
@@ -44,7 +45,10 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         self._planners: dict[int, Planner] = {}
         try:
             for number in range(self.configuration.tree.crawl.partitions):
-                self._stores.append(self._open(number))
+                is_wanted = only is None or number in only
+                self._stores.append(
+                    self._open(number) if is_wanted else RocksStore(path / "elsewhere", TABLES, read_only=True)
+                )
                 self._readers.append(PartitionReader(self._stores[-1]))
         except BaseException:
             self._exit.close()

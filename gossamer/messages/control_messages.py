@@ -19,7 +19,7 @@ from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
-from gossamer.records import Reason, Seed, Url
+from gossamer.records import Place, Reason, Seed, Url
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 
 # ---- asked ---------------------------------------------------------------------------------------------------
@@ -122,6 +122,21 @@ class SinkNow(msgspec.Struct, frozen=True):
     def behind(self, totals: Totals) -> int | None:
         """Records that are still to be handed on; None: nobody knows yet."""
         return None if self.visits is None else max(0, visits_in(totals) - self.visits)
+
+
+class SinkTold(msgspec.Struct, frozen=True):
+    """A line of the process that feeds sinks: how one of them stands, or in a cluster how far it came."""
+
+    now: SinkNow | None = None
+    target: str = ""
+    positions: dict[int, Place] = {}  # of the partitions that moved on
+
+
+class SinksOwned(msgspec.Struct, frozen=True):
+    """A line for the process that feeds sinks, of a node: what is its own to feed, and how far that came."""
+
+    epochs: dict[int, int] = {}  # in which each partition is ours
+    noted: dict[str, dict[int, Place]] = {}  # by target
 
 
 def visits_in(totals: Totals) -> int:

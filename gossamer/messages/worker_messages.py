@@ -81,6 +81,7 @@ class Ask(Message, frozen=True):
     recrawl_plan: RecrawlPlan | None = None  # a new one, from the statistics of all partitions
     wants_statistics: bool = False
     owned_until: float | None = None  # by `Clock.boottime`: nothing is asked for after that; None: no end
+    links_read: dict[int, int] | None = None  # of a cluster, now and then: how far the owner of each partition read
 
 
 class Allow(Message, frozen=True):
@@ -135,6 +136,7 @@ class Report(Message, frozen=True):
     pages_spare: int = 0  # of those left, what nothing in flight is expected to need
     returned: tuple[Returned, ...] = ()  # since its last report
     looking: tuple[tuple[str, int], ...] = ()  # what has changed, and how many refused URLs are looked at again
+    unread_bytes: dict[int, int] | None = None  # of links that are still to be added, by partition; of a cluster
 
 
 class AddSeeds(Message, frozen=True):

@@ -12,6 +12,7 @@ for nothing until it is back.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
@@ -29,6 +30,7 @@ from gossamer.messages.worker_messages import Report
 from gossamer.node.coordinator import ClusterCoordinator
 from gossamer.node.mirror import Mirror, is_outside
 from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.records import Place
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
@@ -77,6 +79,7 @@ class Node:
         self._make: Callable[[], NodeReport] | None = None  # the report of this moment
         self._reporting: asyncio.Task[None] | None = None
         self._reported_at = 0.0
+        self._links_read_at = 0.0
         self._coordinator: ClusterCoordinator | None = None
         self._say: Callable[[str], None] = lambda text: None
 
@@ -153,6 +156,43 @@ class Node:
         state = self._group.state
         return state.held_up if state.partitions or not state.rebalances else ""
 
+    # ---- links ---------------------------------------------------------------------------------------------
+
+    def links_read(self) -> dict[int, int] | None:
+        """Now and then: how far the owner of each partition has read its links, as it has reported last. Nobody waits
+        for a partition that cannot be opened: what goes there is kept by Kafka, and then it is gone."""
+        now = self._clock.now()
+        if now - self._links_read_at < REPORT_S:
+            return None
+        self._links_read_at = now
+        entries = [entry for key in self._board.keys("node/") if (entry := self._board.get(key)) is not None]
+        reports = [msgspec.json.decode(entry.value, type=NodeReport) for entry in entries]
+        last: dict[int, PartitionReport] = {}
+        for report in reports:
+            for number, each in report.partitions.items():
+                if number not in last or each.epoch > last[number].epoch:
+                    last[number] = each
+        read = {number: each.position for number, each in last.items()}
+        return read | {number: sys.maxsize for report in reports for number in report.damage}
+
+    # ---- sinks ---------------------------------------------------------------------------------------------
+
+    def sink_positions(self) -> dict[str, dict[int, Place]]:
+        """How far each sink came, by target and partition, as it stands on the board."""
+        found: dict[str, dict[int, Place]] = {}
+        for key in self._board.keys("sink/"):
+            target, _, number = key.removeprefix("sink/").rpartition("/")
+            if (entry := self._board.get(key)) is not None:
+                found.setdefault(target, {})[int(number)] = msgspec.json.decode(entry.value, type=Place)
+        return found
+
+    async def note_sink(self, target: str, positions: Mapping[int, Place]) -> None:
+        puts = [
+            self._board.put(f"sink/{target}/{number:03d}", msgspec.json.encode(at))
+            for number, at in positions.items()
+        ]
+        await asyncio.gather(*puts)
+
     # ---- rounds ------------------------------------------------------------------------------------------
 
     def ending(self) -> str:
@@ -225,7 +265,8 @@ class Node:
             number: PartitionReport(
                 self._epochs.get(number, 0),
                 report.positions[number],
-                *(getattr(totals, name) for name in COUNTED),
+                **{name: getattr(totals, name) for name in COUNTED},
+                unread_bytes=(report.unread_bytes or {}).get(number, 0),
             )
             for report in reports.values()
             for number, totals in report.totals.items()

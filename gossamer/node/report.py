@@ -7,6 +7,7 @@
     ending            why the crawl is over; deleted when somebody goes on with it
     node/NAME         the last report of a node
     allow/NAME        how many pages a node may finish since it started
+    sink/TARGET/PPP   how far a partition came at a sink that cannot keep that itself, by whoever feeds it
     coordinator       which node decides what follows from the reports
 
 Operators write the first five, and never delete them, so that all nodes agree on how far they have applied them
@@ -34,6 +35,7 @@ class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
     failed: int = 0
     refused: int = 0
     duplicates: int = 0
+    unread_bytes: int = 0  # of links that are still to be added, before packing
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,10 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     damage: dict[int, str] = {}  # partitions that it cannot open, and what to do
     restores: int = 0
     version: str = ""
+
+    @property
+    def unread_bytes(self) -> int:
+        return sum(each.unread_bytes for each in self.partitions.values())
 
     @property
     def totals(self) -> dict[int, PartitionReport]:

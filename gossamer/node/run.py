@@ -8,8 +8,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from msgspec.structs import replace
-
 from gossamer import atomic, config
 from gossamer.archive.bucket import open_state
 from gossamer.clock import Clock
@@ -26,7 +24,7 @@ from gossamer.node.mirror import Mirror
 from gossamer.node.node import Connections, Node
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.seeds import SeedList
-from gossamer.settings import ClusterSettings, SinksSettings
+from gossamer.settings import ClusterSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
 from gossamer.text import COMMAND
 
@@ -62,9 +60,6 @@ async def run_node(
         assert crawl is not None
         atomic.replace(folder.path / FILE_NAME, crawl.value)
         tree = config.load(folder.path, file, flags).tree
-        if tree.sinks != SinksSettings():
-            say(f"nodes do not feed sinks: `{COMMAND} export {file} --to kafka` (or postgres) does, now and then")
-            tree = replace(tree, sinks=SinksSettings())
         for warning in await topics.check(tree.cluster, tree.crawl.partitions):
             say(warning)
         mirror.write(tree.crawl.scope)

@@ -111,6 +111,7 @@ async def _status(file: Path, show: Say, *, as_json: bool) -> None:
             "ended": ending.why if ending is not None else "",
             "paused": entry.value.decode() if (entry := client.board.get("paused")) is not None else "",
             "in_flight": sum(report.in_flight for report in reports.values()),
+            "links_unread_bytes": sum(report.unread_bytes for report in reports.values()),
             "nodes": [node_facts(report) for report in reports.values()],
         }
         if as_json:
@@ -138,6 +139,7 @@ def node_facts(report: NodeReport) -> dict[str, object]:
         "in_flight": report.in_flight,
         "workers": report.workers,
         "memory_bytes": report.memory_bytes,
+        "links_unread_bytes": report.unread_bytes,
         "held_up": report.held_up,
         "damage": {str(number): text for number, text in report.damage.items()},
         "version": report.version,
@@ -146,9 +148,10 @@ def node_facts(report: NodeReport) -> dict[str, object]:
 
 def node_text(report: NodeReport, now: float) -> str:
     late = f", not heard of for {span(now - report.at)}" if now - report.at > 10 else ""
+    unread = f", {size(report.unread_bytes)} of links to be added" if report.unread_bytes else ""
     held_up = f"; {report.held_up}" if report.held_up else ""
     return (
         f"  {report.node}: {counted(len(report.partitions), 'partition')}, {report.pages_per_s:,.1f} pages/s, "
         f"{counted(report.in_flight, 'URL')} in flight, {size(report.memory_bytes)}, since "
-        f"{time_of_day(report.started_at, now)}{late}{held_up}"
+        f"{time_of_day(report.started_at, now)}{unread}{late}{held_up}"
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from gossamer.messages.worker_messages import Report
+from gossamer.records import Place
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.worker_pool import WorkerPool
@@ -25,6 +26,9 @@ class Cluster(Protocol):
     def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None: ...
     async def leave(self) -> None: ...
     def ending(self) -> str: ...
+    def links_read(self) -> dict[int, int] | None: ...
+    def sink_positions(self) -> dict[str, dict[int, Place]]: ...
+    def note_sink(self, target: str, positions: Mapping[int, Place]) -> Awaitable[object]: ...
     def round(
         self,
         coordinator: Coordinator[int, Report],

@@ -4,16 +4,17 @@ The crawl never waits for a sink, but twice. At the start it hears from each whe
 refuses us (a wrong password, no such database) is a wrong setting and stops the start; one that is away is said, and
 the crawl begins. At the end the process catches up once more, for as long as the sinks take what it has.
 
-A trouble is said once, and its end. The process is started again where it ends by itself.
+A trouble is said once, and its end. The process is started again where it ends by itself. On a node of a cluster it
+is told which partitions are ours to feed, and what it tells of how far they came goes to the board.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 
@@ -21,18 +22,34 @@ from gossamer.clock import Clock
 from gossamer.config import UsageError
 from gossamer.export.sinks.sink import wanted
 from gossamer.folder import CrawlFolder
-from gossamer.messages.control_messages import SinkNow
+from gossamer.messages.control_messages import SinkNow, SinksOwned, SinkTold
+from gossamer.records import Place
 from gossamer.settings import SinksSettings
 from gossamer.text import COMMAND
 
 FIRST_WORD_S = 60.0  # a process starts on a busy machine, and a server may take 5 s to be found away
 AGAIN_S = 5.0
+LINE_BYTES_MAX = 1 << 20  # positions of some thousand partitions
+LAST_WORD_S = 5.0  # for the last notes on the board: Kafka may be away, and then something is handed on twice
+
+
+class PositionBoard(Protocol):
+    """Where the nodes of a cluster note how far each sink came: by target and partition."""
+
+    def sink_positions(self) -> dict[str, dict[int, Place]]: ...
+    def note_sink(self, target: str, positions: Mapping[int, Place]) -> Awaitable[object]: ...
 
 
 class Sinks:
     def __init__(
-        self, folder: CrawlFolder, settings: SinksSettings, clock: Clock, warn: Callable[[str], None]
+        self,
+        folder: CrawlFolder,
+        settings: SinksSettings,
+        clock: Clock,
+        warn: Callable[[str], None],
+        board: PositionBoard | None = None,
     ) -> None:
+        """`board`: of a cluster."""
         self.now: dict[str, SinkNow] = {}
         self._wanted = wanted(settings)
         self._folder = folder
@@ -43,6 +60,10 @@ class Sinks:
         self._running: asyncio.Task[None] | None = None
         self._is_starting = True
         self._is_ending = False
+        self._board = board
+        self._owned: dict[int, int] = {}  # partitions that are ours to feed, and in which epoch
+        self._is_told = False  # that they are
+        self._noting: set[asyncio.Future[object]] = set()
 
     async def __aenter__(self) -> Self:
         if self._wanted:
@@ -59,6 +80,21 @@ class Sinks:
             self._running.cancel()
             with suppress(asyncio.CancelledError):
                 await self._running
+
+    def own(self, epochs: dict[int, int]) -> None:
+        """Partitions of ours that are open, of a node."""
+        if epochs != self._owned or not self._is_told:
+            self._owned = epochs
+            self._tell_owned()
+
+    def _tell_owned(self) -> None:
+        process = self._process
+        if self._board is None or process is None or process.stdin is None or self._is_ending:
+            return
+        if not process.stdin.is_closing():  # it has ended: the next one is told
+            owned = SinksOwned(self._owned, self._board.sink_positions())
+            process.stdin.write(msgspec.json.encode(owned) + b"\n")
+            self._is_told = True
 
     async def _first_word(self) -> None:
         until = self._clock.now() + FIRST_WORD_S
@@ -79,11 +115,14 @@ class Sinks:
             with suppress(ConnectionError):
                 self._process.stdin.write(b"finish\n")
         await self._running
+        if self._noting:
+            await asyncio.wait(self._noting, timeout=LAST_WORD_S)
         for sink in self.now.values():
             if sink.trouble:
+                crawl = self._folder.path if self._board is None else "CLUSTER.toml"
                 self._warn(
                     f"{sink.title} has not got all records: the next start of the crawl hands them on, "
-                    f"and so does `{COMMAND} export {self._folder.path} --to {sink.to}`"
+                    f"and so does `{COMMAND} export {crawl} --to {sink.to}`"
                 )
 
     async def _run(self) -> None:
@@ -96,20 +135,32 @@ class Sinks:
                 str(self._folder.path),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                limit=LINE_BYTES_MAX,
                 start_new_session=True,  # Ctrl-C is for the crawl
             )
             assert process.stdout is not None
+            self._tell_owned()
             try:
                 while line := await process.stdout.readline():
-                    self._take(msgspec.json.decode(line, type=SinkNow))
+                    told = msgspec.json.decode(line, type=SinkTold)
+                    self._note(told.target, told.positions)
+                    if told.now is not None:
+                        self._take(told.now)
                 await process.wait()
             finally:
+                self._process = None
                 if process.returncode is None:
                     process.kill()
                     await process.wait()
             if not self._is_ending:
                 self._warn(f"the process that feeds the sinks has ended by itself (code {process.returncode})")
                 await self._clock.sleep(AGAIN_S)
+
+    def _note(self, target: str, positions: Mapping[int, Place]) -> None:
+        if self._board is not None and positions:
+            noting = asyncio.ensure_future(self._board.note_sink(target, positions))
+            self._noting.add(noting)
+            noting.add_done_callback(self._noting.discard)
 
     def _take(self, sink: SinkNow) -> None:
         before = self.now.get(sink.to)

@@ -154,10 +154,12 @@ class Supervisor:
             config.crawl.partitions, config.crawl.max_pages, links.end
         )
         self._crawl_pace = CrawlPace(clock)
-        self._policies_seen: int | None = None
+        self._pace = Pace(clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
+        self._limits_seen: tuple[int, float] | None = None
         self._is_told = False  # that nobody answers, or somebody does
         self._replace_at = 0.0  # not before, where workers ended because the disk was full
         self._shared: LocalShared
+        self._sinks: Sinks
         self._wake = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []  # for the next round
         self._feeding: asyncio.Task[None] | None = None
@@ -178,12 +180,11 @@ class Supervisor:
 
     async def _run(self) -> None:
         config = self.config
-        pace = Pace(self.clock, config.politeness.ip_requests_per_s, config.politeness.ip_burst)
         with (
             closing(RocksStore(self.folder.fingerprints, duplicates.TABLES)) as fingerprints,
             closing(Duplicates(fingerprints, self.folder.fingerprints, config.process.near_bits)) as claims,
         ):
-            shared = self._shared = LocalShared(claims, pace, self._crawl_pace)
+            shared = self._shared = LocalShared(claims, self._pace, self._crawl_pace)
             async with (
                 asyncio.TaskGroup() as tasks,
                 WorkerPool(
@@ -192,9 +193,9 @@ class Supervisor:
                     node=self._cluster.name if self._cluster is not None else "",
                 ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
-                Sinks(self.folder, config.sinks, self.clock, self.warn) as sinks,
+                Sinks(self.folder, config.sinks, self.clock, self.warn, self._cluster) as self._sinks,
             ):
-                self.status.sinks = sinks.now
+                self.status.sinks = self._sinks.now
                 self.status.pool = self.pool
                 self.pool.when_owned = self._wake.set  # the crawl can begin
                 self._tasks = tasks
@@ -214,7 +215,7 @@ class Supervisor:
                         self.pool.is_leaving = True
                         await self._cluster.leave()
                     await self.pool.stop_all()
-                    await sinks.finish()
+                    await self._sinks.finish()
                 finally:
                     stop.forget()
                     for task in (showing, self._feeding):
@@ -282,6 +283,7 @@ class Supervisor:
                 self.stop("time")
             if await self._round():
                 return
+            self._sinks.own(self.pool.open_in)
             self._wake.clear()
             await self.clock.wait(self._wake, self.clock.now() + ROUND_S)
 
@@ -301,7 +303,12 @@ class Supervisor:
         recrawl_plan, self._recrawl_plan = self._recrawl_plan, None
         ask = Ask(waits, coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan)
         if self._cluster is not None:
-            ask = replace(ask, give_back=self._cluster.wants_back, owned_until=self._cluster.owned_until)
+            ask = replace(
+                ask,
+                give_back=self._cluster.wants_back,
+                owned_until=self._cluster.owned_until,
+                links_read=self._cluster.links_read(),
+            )
         # Not before the first seeds are in their queues: what they are worth is shared by all partitions.
         if self._recrawl.wants_statistics and (self._cluster or (self._feed is not None and self._feed.has_begun)):
             ask = replace(ask, wants_statistics=True)
@@ -376,11 +383,14 @@ class Supervisor:
         return "resting" if totals.resting else "later" if totals.waiting else "complete"
 
     def _apply_limits(self) -> None:
-        """An operator may have changed how fast the whole crawl goes."""
-        if self._policies_seen == (changed_at := self.folder.policies_changed_at):
+        """An operator may have changed how fast the whole crawl goes. Of a cluster without Valkey a node keeps to as
+        much of every pace as it owns of the partitions: no two own the same, so all together keep to it."""
+        share = max(1, len(self.pool.mine)) / self.config.crawl.partitions
+        if self._limits_seen == (seen := (self.folder.policies_changed_at, share)):
             return
-        self._policies_seen = changed_at
-        self._crawl_pace.limit(*self.folder.policies().crawl.over(self.config.politeness))
+        self._limits_seen, politeness = seen, self.config.politeness
+        self._pace.limit(politeness.ip_requests_per_s, politeness.ip_burst, share)
+        self._crawl_pace.limit(*self.folder.policies().crawl.over(politeness), share)
 
     def _tell_if_nobody_answers(self) -> None:
         """Once, when all that was asked so far has failed: a wrong name, no network, a server that is away."""

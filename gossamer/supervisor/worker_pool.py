@@ -204,6 +204,11 @@ class WorkerPool:
     def pages(self) -> int:
         return sum(totals.pages for totals in self.totals.values())
 
+    @property
+    def open_in(self) -> dict[int, int]:
+        """The partitions that a worker has open, and in which epoch each is owned."""
+        return {number: self._epochs[number] for number, owner in enumerate(self.owners) if owner is not None}
+
     def _ready(self) -> list[Member]:
         return [member for member in self.members.values() if member.is_ready]
 

@@ -29,6 +29,7 @@ class ClusterSide:
         self._exit.callback(appender.close)
         self.log = KafkaLinkLog(cluster, config.crawl.partitions, appender, clock)
         self._exit.callback(self.log.close)
+        self.ask = self.log.ask
         journal = Journal(Topics(cluster.name).journal, appender, cluster.kafka, cluster.kafka_options)
         self.keeper = ClusterKeeper(
             node,
@@ -40,12 +41,16 @@ class ClusterSide:
             snapshot_s=cluster.snapshot_s,
             settle_s=cluster.hand_over_s,
         )
-        self._snapshots = asyncio.ensure_future(self.keeper.take_snapshots())
+        self._beside = [
+            asyncio.ensure_future(self.keeper.take_snapshots()),
+            asyncio.ensure_future(self.keeper.tidy()),
+        ]
 
     async def close(self) -> None:
-        self._snapshots.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._snapshots
+        for task in self._beside:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         self._exit.close()
 
 

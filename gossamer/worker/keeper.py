@@ -13,9 +13,12 @@ from pathlib import Path
 from gossamer.clock import Clock
 from gossamer.cluster.ownership import Ownerships
 from gossamer.interfaces import Journal, JournalLost, Mark, Objects, OwnJournal
+from gossamer.worker.manifest import tidy
 from gossamer.worker.partition import Partition
 from gossamer.worker.restore import Restore, Restored
 from gossamer.worker.snapshots import Snapshots
+
+TIDY_S = 3600.0  # a listing of all files, and of all manifests
 
 
 class ClusterKeeper:
@@ -39,6 +42,9 @@ class ClusterKeeper:
         the last snapshot."""
         self.restored: dict[int, Restored] = {}  # how the partitions of now were restored
         self._node = node
+        self._objects = objects
+        self._clock = clock
+        self._say = say
         self._journal = journal
         self._settle_s = settle_s
         self._accept_loss = accept_loss
@@ -79,6 +85,17 @@ class ClusterKeeper:
     async def take_snapshots(self) -> None:
         """Those that are due, until this is cancelled."""
         await self._snapshots.run(lambda: [(part, self._own[part.number]) for part in self._open.values()])
+
+    async def tidy(self) -> None:
+        """Remove files of snapshots that were cut off, now and then, until this is cancelled. The owner of partition
+        0 does it for all: more than one at a time would do no harm, and no good."""
+        while True:
+            await self._clock.sleep(TIDY_S)
+            if 0 in self._open:
+                try:
+                    await asyncio.to_thread(tidy, self._objects, self._clock.now())
+                except OSError as fault:
+                    self._say(f"files that no snapshot needs could not be removed: {fault}")
 
     @property
     def held_up(self) -> str:

@@ -1,13 +1,15 @@
 """Snapshots of partitions in the object store: what one consists of, which are valid, and which may go.
 
     snapshots/PPP/EEEEEEEE-NNNNNN    the manifest of a snapshot, created last and never changed
-    snapshots/files/SHA256           the files that manifests name, by their content: most are in several snapshots
+    snapshots/files/SHA256-T         the files that manifests name, by their content: most are in several snapshots
 
 Which manifests count is told by the ownership records alone (cluster/ownership.py), whatever an owner of yesterday
 still uploads. Two valid ones are kept of each partition, because a file of the newest may turn out to be damaged.
 
-**A file that no manifest names** may be on its way into one. So it goes only when it is a day old, and whoever takes
-a snapshot uploads a file anew that is there, but older than half of that.
+**A file that no manifest names** may be on its way into one. So it goes only when it is a day old, and a snapshot
+relies on no file that is older than half of that: such a one is uploaded once more. Every upload has a name of its
+own (T, chosen at random), so whoever comes to remove an old one, be it late, harms nobody. A snapshot that takes
+longer than the other half gets no manifest.
 """
 
 from __future__ import annotations
@@ -32,6 +34,11 @@ class SnapshotFile(msgspec.Struct, frozen=True):
     name: str
     size: int
     sha256: str
+    stored_as: str = ""  # below FILES; empty: of an early version, its hash
+
+    @property
+    def object(self) -> str:
+        return FILES + (self.stored_as or self.sha256)
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -91,12 +98,18 @@ def tidy(objects: Objects, now: float) -> int:
     found = list(objects.names(FILES))  # before the manifests: what is uploaded meanwhile is not in it
     named = set()
     for name in objects.names("snapshots/"):
-        if not name.startswith(FILES):
-            manifest = read_manifest(objects, name)
-            named |= {file.sha256 for file in manifest.files} if manifest is not None else set()
+        if name.startswith(FILES):
+            continue
+        try:
+            manifest = msgspec.json.decode(objects.read(name, 0, MANIFEST_BYTES_MAX), type=Manifest)
+        except FileNotFoundError:
+            continue  # it was removed just now
+        except msgspec.DecodeError:
+            return 0  # nobody knows what it names
+        named |= {file.object for file in manifest.files}
     removed = 0
     for name in found:
-        if name.removeprefix(FILES) in named:
+        if name in named:
             continue
         try:
             is_old = objects.modified_at(name) < now - UNNAMED_S  # looked at last: it may be uploaded anew just now

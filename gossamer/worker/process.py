@@ -7,13 +7,13 @@ import os
 import resource
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import RealClock
 from gossamer.cluster.shared import RemoteShared
-from gossamer.cluster.wire import connect
+from gossamer.cluster.wire import Answer, Message, connect
 from gossamer.folder import FolderError
 from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.interfaces import JournalLost, LaterOwner, LinksLost, SharedState
@@ -44,15 +44,21 @@ async def work(sockets: Path, number: int) -> None:
             supervisor.when_closed.append(vanish)
             welcome = await supervisor.call(worker_messages.Hello(number), worker_messages.Welcome)
             spawn, limit_pace = tasks.create_task, no_limiter
+            keep_to_share: Callable[[float], None] = lambda share: None  # noqa: E731
             shared: SharedState = RemoteShared(supervisor)
             if welcome.node and welcome.config.cluster.redis:
                 from gossamer.worker.cluster_side import shared_in_valkey  # noqa: PLC0415 - of an extra
 
                 shared = valkey = shared_in_valkey(welcome.config, RealClock())
-                limit_pace = valkey.limit
+                limit_pace, keep_to_share = valkey.limit, valkey.keep_to_share
             say: Callable[[str], None] = lambda text: supervisor.mention(worker_messages.Said(text))  # noqa: E731
             async with Worker(number, welcome, shared, say, spawn, sockets, limit_pace=limit_pace) as worker:
-                supervisor.answer = worker.handle
+
+                def handle(order: Message) -> Answer | Awaitable[Answer]:
+                    keep_to_share(max(1, len(worker.partitions)) / welcome.config.crawl.partitions)
+                    return worker.handle(order)
+
+                supervisor.answer = handle
                 await supervisor.tell(worker_messages.Ready())
                 await worker.run()
     except* LaterOwner as faults:

@@ -35,7 +35,7 @@ from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.interfaces import Journal, JournalEntry, JournalLost, LaterOwner, Mark, Objects
-from gossamer.worker.manifest import FILES, Manifest, SnapshotFile, valid_manifests
+from gossamer.worker.manifest import Manifest, SnapshotFile, valid_manifests
 
 LOCK_S, LOCK_LOOK_S = 10.0, 0.02  # a store may still be held by a worker that is just being killed
 DOWNLOADS_AT_ONCE = 8
@@ -274,7 +274,7 @@ def _fetch(objects: Objects, file: SnapshotFile, folder: Path) -> None:
         raise _Useless(f"it has a file named {file.name!r}")
     try:
         with (folder / file.name).open("wb") as out:
-            for chunk in objects.chunks(FILES + file.sha256):
+            for chunk in objects.chunks(file.object):
                 out.write(chunk)
                 digest.update(chunk)
                 size += len(chunk)

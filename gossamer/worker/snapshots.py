@@ -24,7 +24,16 @@ import msgspec
 from gossamer.clock import Clock
 from gossamer.cluster.ownership import Ownerships
 from gossamer.interfaces import Journal, Objects, OwnJournal
-from gossamer.worker.manifest import FILES, FRESH_S, Manifest, SnapshotFile, manifest_name, prune
+from gossamer.worker.manifest import (
+    FILES,
+    FRESH_S,
+    UNNAMED_S,
+    Manifest,
+    SnapshotFile,
+    manifest_name,
+    prune,
+    read_manifest,
+)
 from gossamer.worker.partition import NOTE, Partition
 from gossamer.worker.restore import GAP_NOTE
 
@@ -73,7 +82,7 @@ class Snapshots:
         self._taken: dict[tuple[int, int], _Taken] = {}
         self._counts: dict[tuple[int, int], int] = {}
         self._hashes: dict[int, dict[tuple[int, int, int], str]] = {}  # by partition: of files that never change
-        self._there: dict[str, float] = {}  # files that were in the object store at this moment
+        self._there: dict[str, tuple[str, float]] = {}  # files in the object store: their names, and since when
         shutil.rmtree(folder, ignore_errors=True)  # whatever was on its way when the last one died
 
     async def take(self, partition: Partition, own: OwnJournal) -> Manifest | None:
@@ -139,8 +148,11 @@ class Snapshots:
                     snapshot = await partition.snapshot(self._folder)
                     copy = self._folder / snapshot.name
                 position = await own.settled()  # all that is in the copy, and perhaps a little more
+                begun = self._clock.now()
                 files = await self._upload(number, copy)
                 _check(partition)
+                if self._clock.now() - begun > UNNAMED_S - FRESH_S:
+                    raise OSError("it took so long that some of its files may be gone")
                 count = self._counts[number, own.epoch] = self._counts.get((number, own.epoch), 0) + 1
                 manifest = Manifest(
                     manifest_name(number, own.epoch, count),
@@ -178,7 +190,7 @@ class Snapshots:
         few, now = asyncio.Semaphore(UPLOADS_AT_ONCE), self._clock.now()
         known: dict[tuple[int, int, int], str] = self._hashes.get(number, {})
         hashes: dict[tuple[int, int, int], str] = {}
-        self._there = {sha256: at for sha256, at in self._there.items() if at > now - FRESH_S}
+        self._there = {sha256: there for sha256, there in self._there.items() if there[1] > now - FRESH_S}
 
         async def one(path: Path) -> SnapshotFile:
             async with few:
@@ -187,9 +199,11 @@ class Snapshots:
                 sha256 = known.get(key, "") if path.suffix == ".sst" else ""
                 sha256 = hashes[key] = sha256 or await asyncio.to_thread(_hash, path)
                 if sha256 not in self._there:
-                    self._there[sha256] = await asyncio.to_thread(_put, self._objects, path, sha256, now)
-                return SnapshotFile(path.name, key[1], sha256)
+                    self._there[sha256] = await asyncio.to_thread(_put, self._objects, path, sha256), now
+                return SnapshotFile(path.name, key[1], sha256, self._there[sha256][0])
 
+        if number not in self._hashes:  # the first one of this process
+            self._there |= await asyncio.to_thread(_there_already, self._objects, number, now)
         files = list(await asyncio.gather(*(one(path) for path in sorted(copy.iterdir()) if path.name != NOTE)))
         self._hashes[number] = hashes
         return files
@@ -210,11 +224,21 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _put(objects: Objects, path: Path, sha256: str, now: float) -> float:
-    """Upload a file that is not there, or not for much longer; when it was uploaded."""
-    with suppress(FileNotFoundError):
-        if (at := objects.modified_at(FILES + sha256)) > now - FRESH_S:
-            return at
+def _there_already(objects: Objects, partition: int, now: float) -> dict[str, tuple[str, float]]:
+    """Files of the last snapshot that nobody removes for some hours, whatever becomes of its manifest."""
+    found: dict[str, tuple[str, float]] = {}
+    last = max(objects.names(f"snapshots/{partition:03d}/"), default=None)
+    manifest = read_manifest(objects, last) if last is not None else None
+    for file in manifest.files if manifest is not None else ():
+        with suppress(FileNotFoundError):
+            if (at := objects.modified_at(file.object)) > now - FRESH_S:
+                found[file.sha256] = (file.stored_as or file.sha256, at)
+    return found
+
+
+def _put(objects: Objects, path: Path, sha256: str) -> str:
+    """Upload a file; under which name."""
+    name = f"{sha256}-{token_hex(4)}"
     with path.open("rb") as file:
-        objects.put(FILES + sha256, iter(lambda: file.read(1 << 20), b""))
-    return now
+        objects.put(FILES + name, iter(lambda: file.read(1 << 20), b""))
+    return name

@@ -11,7 +11,6 @@ Longer than 400 lines: what a crawl is made of is named in one place.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -19,7 +18,6 @@ from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 
-from gossamer import __version__
 from gossamer.archive.opening import open_storage
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock, RealClock
@@ -28,6 +26,7 @@ from gossamer.cluster.link_log import FileLinkLog
 from gossamer.cluster.links import LinkExchange
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.peers import Peers
+from gossamer.cluster.robots_questions import RobotsQuestions, nobody
 from gossamer.cluster.wire import Answer, Message, Peer, Spawn, connect, listen
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
@@ -51,9 +50,9 @@ from gossamer.schedule.credit import share_out
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.seeds import SeedList
-from gossamer.settings import CrawlSettings
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.identity import identity
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Keeper, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
@@ -132,10 +131,21 @@ class Worker:
         # What one node cannot open another may: links to it go on their way.
         is_damaged = self.peers.is_damaged if side is None else lambda partition: False
         look_again = self._look_again
-        self.links = LinkExchange(
-            log, self.partitions, partitions, clock, is_damaged=is_damaged, look_again=look_again
-        )
         self.bookings = BookingService(self.partitions, partitions, self.peers, clock, look_again)
+        questions = RobotsQuestions(
+            side.ask if side is not None else nobody, self.bookings.of, partitions, clock, self._spawn
+        )
+        self._exit.push_async_callback(questions.close)
+        self.links = LinkExchange(
+            log,
+            self.partitions,
+            partitions,
+            clock,
+            is_damaged=is_damaged,
+            look_again=look_again,
+            hear=questions.hear,
+            is_alone=side is None,
+        )
 
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
@@ -151,9 +161,11 @@ class Worker:
         )
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
+        questions.scheme_fetchers = scheme_fetchers
         self._rules = rules = RobotsCache(self._robots)
         limits = (config.crawl.media_types, config.frontier.rests_s)
-        fetcher = Fetcher(scheme_fetchers, rules, self.bookings.of, clock, config.robots, agent, *limits)
+        asked = (self.bookings.of, clock, config.robots, agent)
+        fetcher = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
         processor = Processor(
             agent,
             config.process,
@@ -207,7 +219,7 @@ class Worker:
 
         if self._sockets is not None:
             where = socket_of(self._sockets, self.number)
-            server = await listen(where, Book | Release, self._spawn, self.complain, self._meet)
+            server = await listen(where, Book | Release, self._spawn, self.complain, self.bookings.meet)
             self._exit.callback(server.close)
         return self
 
@@ -357,6 +369,7 @@ class Worker:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
         self._owned.set_until(ask.owned_until)
+        self.links.others_have_read(ask.links_read)
         if (away := self.shared.away) != self._away:
             self._away = away
             self.complain(away or "what all nodes share is back")
@@ -387,6 +400,7 @@ class Worker:
             pages_returned=pages_returned,
             returned=returned(self.partitions),
             looking=looking(self.partitions),
+            unread_bytes=self.links.unread_bytes,
         )
 
     @property
@@ -448,25 +462,11 @@ class Worker:
         self.crawl.look_again()
         return worker_messages.Done(count)
 
-    # ---- what other workers ask --------------------------------------------------------------------------
-
-    def _meet(self, peer: Peer) -> None:
-        def answer(question: Message) -> Answer | Awaitable[Answer]:
-            match question:
-                case Book(booking=booking, url=url):
-                    return self.bookings.booked(peer, booking, url)
-                case Release(booking=booking, answer=ended):
-                    self.bookings.release(peer, booking, ended)
-            return None
-
-        peer.answer = answer
-        peer.when_closed.append(lambda: self.bookings.forget(peer))
+    # ---- small things that the stages need ---------------------------------------------------------------
 
     async def _connect(self, number: int) -> Peer:
         assert self._sockets is not None, "there is nobody else"
         return await connect(socket_of(self._sockets, number), Booked, self._spawn, self.complain)
-
-    # ---- small things that the stages need ---------------------------------------------------------------
 
     def _robots(self, origin: str) -> RobotsCopy | None:
         return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)
@@ -486,12 +486,6 @@ class Worker:
     def _watch_and_log(self, outcome: Outcome) -> None:
         self._recent.watch(outcome)
         self._log.fetched(outcome)
-
-
-def identity(crawl: CrawlSettings) -> str:
-    """Who we say we are: a name that robots.txt can address, a version, and how to reach the operator."""
-    contact = re.sub(r"[^\x21-\x7e]", "", crawl.contact)
-    return f"{crawl.user_agent_token}/{__version__}" + (f" (+{contact})" if contact else "")
 
 
 def socket_of(sockets: Path, worker: int | None) -> Path:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from gossamer.clock import RealClock
+from gossamer.cluster import links as exchange
 from gossamer.cluster.kafka import client, link_reader, topics
 from gossamer.cluster.kafka.client import KafkaRefused
 from gossamer.cluster.kafka.link_topic import MESSAGE_BYTES, KafkaLinkLog
@@ -112,20 +113,20 @@ async def test_an_append_while_no_broker_is_there_waits_and_is_there_once_afterw
     monkeypatch.setattr(client, "LATE_S", 0.2)
     broker, logs = mortal
     log, leaver = logs.open(), logs.open()
-    exchange = LinkExchange(log, {}, PARTITIONS, RealClock())
-    receiving = asyncio.ensure_future(exchange.receive())
+    links = LinkExchange(log, {}, PARTITIONS, RealClock())
+    receiving = asyncio.ensure_future(links.receive())
     broker.kill(1)
-    appended = asyncio.ensure_future(exchange.send([*some(0, 9), Link("http://b.test/")]))
+    appended = asyncio.ensure_future(links.send([*some(0, 9), Link("http://b.test/")]))
     opened = asyncio.ensure_future(log.open(0, 0))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(leaver.append({0: some(100)}), 0.1)
     leaver.close()
     logs.appenders[1].close()  # what it did not get rid of holds up nobody's end
-    await until(lambda: "Kafka has acknowledged nothing" in exchange.held_up)
+    await until(lambda: "Kafka has acknowledged nothing" in links.held_up)
     assert not appended.done() and not opened.done()
     broker.start(1)
     await asyncio.wait_for(asyncio.gather(appended, opened), 30)
-    await until(lambda: not exchange.held_up)
+    await until(lambda: not links.held_up)
     found = [url for partition in range(PARTITIONS) for url in await everything(log, partition)]
     assert sorted(found) == sorted([f"http://a.test/{number}" for number in range(9)] + ["http://b.test/"])
     receiving.cancel()
@@ -168,6 +169,60 @@ async def test_how_much_is_unread_elsewhere_is_known_once_it_is_told(logs: Kafka
     writer.trim(0, 1)  # an old message
     writer.trim(0, 10)
     assert writer.unread_bytes(0) == 0
+
+
+class Slow:
+    """A partition that takes its time: the links of one batch, each time that it is let."""
+
+    is_leaving = False
+
+    def __init__(self) -> None:
+        self.log_position, self.known = 0, 0
+
+    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int:
+        self.known += len(list(links))
+        self.log_position = position or self.log_position
+        return 0
+
+    async def settled(self) -> bool:
+        return True
+
+
+async def test_who_is_behind_with_its_own_links_adds_them_first(
+    logs: KafkaLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "BEHIND_BYTES_MAX", 20_000)
+    writer, log = logs.open(), logs.open()
+    for start in range(0, 4000, 100):
+        await writer.append({1: some(start, 100)})
+    await log.open(1, 0)
+    slow = Slow()
+    links = LinkExchange(log, {1: slow}, PARTITIONS, RealClock(), is_alone=False)
+    assert links.unread_bytes[1] > 20_000
+    seen: list[tuple[int, str]] = []
+    links._look_again = lambda: seen.append((slow.known, links.held_up))
+    receiving = asyncio.ensure_future(links.receive())
+    await until(lambda: slow.known == 4000 and not links.held_up)
+    receiving.cancel()
+    held_up = [known for known, why in seen if "partition 1 are added first" in why]
+    assert held_up and min(held_up) < 1000 < max(held_up), seen
+    assert links.unread_bytes == {}
+
+
+async def test_a_partition_that_nobody_reads_holds_up_who_sends_to_it_once_that_is_told(
+    logs: KafkaLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "KAFKA_UNREAD_BYTES_MAX", 20_000)
+    log = logs.open()
+    links = LinkExchange(log, {}, 1, RealClock(), is_alone=False)
+    receiving = asyncio.ensure_future(links.receive())
+    links.others_have_read({0: 0})
+    for start in range(0, 4000, 100):
+        await links.send(some(start, 100))
+    assert "partition 0 has too many unread links" in links.held_up
+    links.others_have_read({0: log.end(0)})  # as its owner has reported
+    await until(lambda: not links.held_up)
+    receiving.cancel()
 
 
 # ---- what cannot be read ---------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ async def nodes(
             claim_s=claim_s,
             requests_per_s=requests_per_s,
             bytes_per_s=bytes_per_s,
-            sharers=count,
+            share=1 / count,
             limit_s=limit_s,
         )
         for _ in range(count)

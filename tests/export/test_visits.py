@@ -20,6 +20,8 @@ from gossamer.interfaces import Archive
 from gossamer.records import Link, Outcome, Place, Verdict
 from gossamer.settings import MIB
 from tests.archive.outcomes import STARTED_AT, fetched, moved, outcome, pages
+from tests.s3.server import server
+from tests.worker.places import objects_in
 
 SAME = Verdict("same", of="http://b.test/first", at=STARTED_AT - 100)
 NEAR = Verdict("near", of="http://b.test/first", at=STARTED_AT - 100, distance=2)
@@ -163,3 +165,26 @@ async def test_memory_does_not_grow_with_the_archive(folder: Path, monkeypatch: 
     peak_bytes(visits(storage, 7, None, ends[0]), folder)  # whatever is imported or remembered, once
     small, large = (peak_bytes(visits(storage, 7, None, end), folder) for end in (ends[0], ends[3]))
     assert large < small * 1.5
+
+
+async def test_after_the_note_of_a_lost_owner_all_of_the_next_one_is_read() -> None:
+    """In a bucket every save is an object. The lost one went on for a while, and noted how far: in its own story."""
+    storage = objects_in(server().new_place())
+
+    async def save(archive: Archive, *names: str) -> Place:
+        for name in names:
+            await archive.save([outcome(fetched(body=name.encode()), f"http://a.test/{name}")])
+        assert archive.end is not None
+        return archive.end
+
+    lost = WarcArchive(storage, 7, 5, about={}, file_bytes_max=MIB)
+    committed = await save(lost, "one", "two")
+    noted = await save(lost, "three", "four", "five")
+    following = WarcArchive(storage, 7, 6, about={}, file_bytes_max=MIB)
+    await following.recover(committed)
+    assert list(visits(storage, 7, noted, committed)) == []
+    until = await save(following, "3", "4", "5", "6")
+    assert [visit.url[14:] for visit in visits(storage, 7, noted, until)] == ["3", "4", "5", "6"]
+    assert [visit.url[14:] for visit in visits(storage, 7, committed, until)] == ["3", "4", "5", "6"]
+    later = await save(following, "7")
+    assert [visit.url[14:] for visit in visits(storage, 7, until, later)] == ["7"]

@@ -12,7 +12,19 @@ from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide
 from gossamer.fetch.transfer import Transfers
 from gossamer.interfaces import HostElsewhere
-from gossamer.records import Answer, Fetched, Lease, Link, Reason, Refused, Result, RobotsCopy, RobotsRead
+from gossamer.records import (
+    Answer,
+    Exchange,
+    Fetched,
+    Lease,
+    Link,
+    Postponed,
+    Reason,
+    Refused,
+    Result,
+    RobotsCopy,
+    RobotsRead,
+)
 from gossamer.settings import DnsSettings, FetchSettings, RobotsSettings
 from gossamer.url.site import host_of
 from tests.fetch.raw_server import RawServer, raw_server
@@ -39,7 +51,10 @@ class World:
         self.copies: dict[str, RobotsCopy] = {}
         cache = RobotsCache(self.copies.get)
         modules = protocols(("http",), transfers, "gossamer/0")
-        self.fetcher = Fetcher(modules, cache, self._booking_of, RealClock(), SETTINGS, "gossamer")
+        self.found: Answer | None = None  # by that node
+        told = (SETTINGS, "gossamer")
+        find = lambda origin, url: self.found  # noqa: E731
+        self.fetcher = Fetcher(modules, cache, self._booking_of, RealClock(), *told, elsewhere=find)
 
     def robots(self, *files: tuple[str, bytes]) -> None:
         answers = dict(files)
@@ -117,15 +132,20 @@ async def test_a_redirect_to_another_host_waits_for_that_hosts_turn(world: World
     assert world.turns == ["127.0.0.2"]
 
 
-async def test_a_redirect_to_a_host_of_another_node_is_a_robots_txt_that_cannot_be_read(world: World) -> None:
-    """Until it can, nothing of the host is asked for: and it is told why, instead of waiting for a turn for ever."""
+async def test_a_redirect_to_a_host_of_another_node_waits_for_its_answer(world: World) -> None:
+    """Until then nothing of the host is asked for, and it is told why."""
     moved = f"HTTP/1.1 301 X\r\nLocation: {world.server.url('/robots.txt', 'localhost')}\r\nContent-Length: 0\r\n\r\n"
     world.robots(("/robots.txt", moved.encode()))
     world.elsewhere.add("localhost")
     await world.fetch()
+    waits = await world.fetch()
+    assert isinstance(waits, Postponed) and waits.reason is Reason.ROBOTS_UNREACHABLE and waits.wait_s > 0
+    assert "localhost, which another node asks" in waits.detail
+    found = Fetched(Exchange(b"", b"", 200, "", 1.0, 1.0, 0.0), b"User-agent: *\nDisallow: /p\n")
+    world.found = found
     read = await world.fetch()
-    assert isinstance(read, RobotsRead) and read.robots.reason is Reason.OWNERSHIP and read.wait_s > 0
-    assert "localhost, which another node asks" in read.robots.detail
+    assert isinstance(read, RobotsRead) and read.robots.status == 200 and read.robots.body == found.body
+    assert reason_of(await world.fetch()) is Reason.ROBOTS
     assert world.asked() == ["/robots.txt"]
 
 

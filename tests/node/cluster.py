@@ -38,6 +38,7 @@ class Cluster:
         web: Server,
         brokers: Kafka,
         settings: Mapping[str, object],
+        environment: Mapping[str, str] | None = None,
         inside: Callable[[str], Sequence[str]] = lambda name: (),
     ) -> None:
         """`inside`: words before the command of a node, see `tests.crawl.command.start`."""
@@ -45,11 +46,12 @@ class Cluster:
         self._inside = inside
         self.web = web
         self.file = folder / "cluster.toml"
-        self.environment = dict(ENVIRONMENT)
+        self.environment = {**ENVIRONMENT, **(environment or {})}
         self.nodes: dict[str, asyncio.subprocess.Process] = {}
         self._said: dict[str, list[bytes]] = {}
         self._listening: list[asyncio.Task[None]] = []
-        name = f"t{next(_numbers)}-{folder.name}".lower().replace("_", "-")[:50]
+        name = self.name = f"t{next(_numbers)}-{folder.name}".lower().replace("_", "-")[:50]
+        self.archive = f"s3://{BUCKET}/{name}"
         chosen: dict[str, object] = {
             **QUICK,
             "fetch.timeout_s": 5,
@@ -64,7 +66,7 @@ class Cluster:
             "cluster.heartbeat_s": 1,
             "cluster.margin_s": 2,
             "cluster.snapshot_s": 5,
-            "archive.url": f"s3://{BUCKET}/{name}",
+            "archive.url": self.archive,
             **settings,
         }
         if "archive.options" not in chosen:
@@ -146,14 +148,21 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, *, hosts: int = 8, pages: int = 12, brokers: Kafka | None = None, **settings: object
+    folder: Path,
+    *,
+    hosts: int = 8,
+    pages: int = 12,
+    brokers: Kafka | None = None,
+    options: WebOptions | None = None,
+    environment: Mapping[str, str] | None = None,
+    **settings: object,
 ) -> AsyncIterator[Cluster]:
     """`settings`: `crawl__max_pages=3` is `crawl.max_pages`."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
+    options = options or WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
     async with serve(Web(options)) as web:
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
-        made = Cluster(folder, web, brokers or kafka(), chosen)
+        made = Cluster(folder, web, brokers or kafka(), chosen, environment)
         try:
             yield made
         finally:

@@ -125,7 +125,9 @@ async def failure_run(
                 "politeness.delay_s": delay_s,
                 "fetch.timeout_s": TIMEOUT_S,
             }
-            made = Cluster(folder, web, kafka, settings, lambda name: (*network.inside(name), *with_clock(name)))
+            made = Cluster(
+                folder, web, kafka, settings, inside=lambda name: (*network.inside(name), *with_clock(name))
+            )
             faults = Faults(made, network, kafka, objects, valkey)
             try:
                 await made.crawl()

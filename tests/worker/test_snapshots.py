@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from gossamer.archive.storage import FolderStorage
-from gossamer.interfaces import JournalLost
+from gossamer.clock import RealClock
+from gossamer.interfaces import JournalLost, Objects
+from gossamer.worker import keeper
 from gossamer.worker import manifest as manifests
+from gossamer.worker.keeper import ClusterKeeper
 from gossamer.worker.manifest import FILES, Manifest, read_manifest, tidy
 from gossamer.worker.partition import Partition, Snapshot
 from gossamer.worker.restore import GAP_NOTE, How
@@ -115,7 +116,7 @@ async def test_a_snapshot_with_a_damaged_file_gives_way_to_the_one_before(cluste
     await first.journal.settled()
     first.store.close()
     before = {file.sha256 for file in taken[0].files}
-    victim = FILES + max((file for file in taken[1].files if file.sha256 not in before), key=lambda f: f.size).sha256
+    victim = max((file for file in taken[1].files if file.sha256 not in before), key=lambda f: f.size).object
     content = b"".join(cluster.objects.chunks(victim))
     cluster.objects.remove([victim])
     if harm != "missing":
@@ -178,7 +179,7 @@ async def test_a_snapshot_without_a_manifest_is_none_and_its_files_go_after_a_da
     now = cluster.clock.now()
     assert tidy(cluster.objects, now) == 0
     assert tidy(cluster.objects, now + manifests.UNNAMED_S + 60) == 1
-    assert {FILES + file.sha256 for file in kept.files} == set(cluster.objects.names(FILES))
+    assert {file.object for file in kept.files} == set(cluster.objects.names(FILES))
     second, restored = await cluster.gain("b")
     second.store.close()
     assert restored.how is How.SNAPSHOT
@@ -198,14 +199,133 @@ async def test_a_partition_that_is_given_up_gets_no_manifest(cluster: Cluster) -
     assert [name for name in cluster.objects.names("snapshots/") if not name.startswith(FILES)] == []
 
 
-def test_files_that_are_about_to_be_old_are_uploaded_again(tmp_path: Path) -> None:
-    """They may be removed while a snapshot is on its way that names them."""
-    from gossamer.worker.snapshots import _put  # noqa: PLC0415
+class Later(RealClock):
+    """It is some hours later than it is."""
 
-    objects, path = FolderStorage(tmp_path / "objects"), tmp_path / "file"
-    path.write_bytes(b"content")
-    assert _put(objects, path, "aa", 1e9) == 1e9
-    stored = tmp_path / "objects" / FILES / "aa"
-    os.utime(stored, (1e9, 1e9))
-    assert _put(objects, path, "aa", 1e9 + manifests.FRESH_S - 1) == 1e9
-    assert _put(objects, path, "aa", 1e9 + manifests.FRESH_S + 1) > 1e9 and stored.stat().st_mtime > 1e9
+    later_s = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.later_s
+
+
+async def test_what_a_snapshot_under_way_needs_is_never_removed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a store that was uploaded yesterday, and whose manifest is gone: its files are old, and needed again."""
+    first, _ = await cluster.gain("a")
+    first.write("one")
+    await first.journal.settled()
+    gone = await take(cluster, first)
+    cluster.objects.remove([gone.name])
+    cluster.clock = clock = Later()
+    # Somebody has uploaded, and is about to write the manifest.
+    clock.later_s = manifests.UNNAMED_S - manifests.FRESH_S
+    assert tidy(cluster.objects, clock.now()) == 0
+    # A day later the same files are needed, while somebody else removes what nobody needs.
+    clock.later_s = manifests.UNNAMED_S + 60
+    under_way = snapshots_of(cluster)
+    put, then = cluster.objects.put, Then(cluster.objects, clock.later_s)
+
+    def put_and_tidy(name: str, parts: Iterable[bytes]) -> None:
+        put(name, parts)
+        tidy(cast("Objects", then), clock.now())
+
+    monkeypatch.setattr(cluster.objects, "put", put_and_tidy)
+    taken = await take(cluster, first, under_way)
+    assert then.old and then.old.isdisjoint(cluster.objects.names(FILES))
+    first.store.close()
+    assert {file.object for file in taken.files} == set(cluster.objects.names(FILES))
+    second, restored = await cluster.gain("b")
+    second.store.close()
+    assert restored.how is How.SNAPSHOT and keys_in(cluster.disk("b")) == ["one"]
+
+
+class Then:
+    """The object store as it is so much later: what is not there yet is new then."""
+
+    def __init__(self, objects: Any, later_s: float) -> None:
+        self.old = set(objects.names(FILES))
+        self._objects, self._later_s = objects, later_s
+        self.names, self.read, self.remove = objects.names, objects.read, objects.remove
+
+    def modified_at(self, name: str) -> float:
+        at: float = self._objects.modified_at(name)
+        return at if name in self.old else at + self._later_s
+
+
+async def test_files_of_the_last_snapshot_are_taken_again_unless_they_are_about_to_be_old(cluster: Cluster) -> None:
+    """Old ones may be removed while a snapshot is on its way that names them."""
+    first, _ = await cluster.gain("a")
+    first.write("one")
+    await first.journal.settled()
+    kept = await take(cluster, first)
+    first.store.close()
+    cluster.clock = clock = Later()
+    second, _ = await cluster.gain("a")
+    soon = await take(cluster, second)
+    second.store.close()
+    tables = [file for file in soon.files if file.name.endswith(".sst")]
+    assert tables and {file.object for file in tables} <= {file.object for file in kept.files}
+    clock.later_s = manifests.FRESH_S + 60
+    third, _ = await cluster.gain("a")
+    late = await take(cluster, third)
+    third.store.close()
+    assert {file.object for file in late.files}.isdisjoint({file.object for file in soon.files})
+    assert {file.sha256 for file in late.files} >= {file.sha256 for file in tables}
+
+
+async def test_a_snapshot_that_takes_half_a_day_gets_no_manifest(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = await cluster.gain("a")
+    first.write("one")
+    await first.journal.settled()
+    cluster.clock = clock = Later()
+    put = cluster.objects.put
+
+    def asleep(name: str, parts: Iterable[bytes]) -> None:
+        put(name, parts)
+        clock.later_s = manifests.FRESH_S + 60
+
+    monkeypatch.setattr(cluster.objects, "put", asleep)
+    with pytest.raises(OSError, match="took so long"):
+        await take(cluster, first)
+    first.store.close()
+    assert [name for name in cluster.objects.names("snapshots/") if not name.startswith(FILES)] == []
+
+
+async def test_a_manifest_that_nobody_can_read_keeps_everything(cluster: Cluster) -> None:
+    cluster.objects.put(f"{FILES}{'ab' * 32}", [b"an old file"])
+    assert await cluster.objects.create("snapshots/003/00000009-000001", b"of a later version")
+    assert tidy(cluster.objects, cluster.clock.now() + 2 * manifests.UNNAMED_S) == 0
+    cluster.objects.remove(["snapshots/003/00000009-000001"])
+    assert tidy(cluster.objects, cluster.clock.now() + 2 * manifests.UNNAMED_S) == 1
+
+
+async def test_the_owner_of_partition_0_removes_what_no_snapshot_needs(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Later()
+    made = ClusterKeeper(
+        "a",
+        cluster.objects,
+        cluster.journal,
+        clock,
+        cluster.folder / "k",
+        cluster.said.append,
+        snapshot_s=900,
+        settle_s=1,
+    )
+    monkeypatch.setattr(keeper, "TIDY_S", 0.05)
+    cluster.objects.put(f"{FILES}{'ab' * 32}", [b"cut off"])
+    tidying = asyncio.ensure_future(made.tidy())
+    try:
+        clock.later_s = 2 * manifests.UNNAMED_S
+        await asyncio.sleep(0.5)
+        assert list(cluster.objects.names(FILES)), "partition 0 is not ours"
+        made._open[0] = cast("Partition", None)
+        async with asyncio.timeout(20):
+            while list(cluster.objects.names(FILES)):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    finally:
+        tidying.cancel()

@@ -28,8 +28,9 @@ from gossamer.clock import Clock
 from gossamer.cluster.kafka.client import Appender, KafkaRefused, options_of
 from gossamer.cluster.kafka.link_reader import ANSWER_S, GONE, LinkReader, Reading, links_lost
 from gossamer.cluster.kafka.topics import Topics
-from gossamer.cluster.link_messages import link_messages, read_links
+from gossamer.cluster.link_messages import link_messages, question_message, read_message
 from gossamer.interfaces import LinkBatch
+from gossamer.questions import Question
 from gossamer.records import Link
 from gossamer.settings import ClusterSettings
 
@@ -78,6 +79,10 @@ class KafkaLinkLog:
         if waiting:
             await asyncio.gather(*waiting)
 
+    async def ask(self, partition: int, question: Question) -> None:
+        """Tell the owner of a partition, whoever that is, something that is no link."""
+        await self._append(partition, question_message(question))
+
     def _append(self, partition: int, message: bytes) -> asyncio.Future[int]:
         def acknowledged(offset: int) -> None:
             self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
@@ -113,20 +118,26 @@ class KafkaLinkLog:
         if reading is None or reading.position != position:
             reading = self._begin(partition, position)
         links: list[Link] = []
+        questions: list[Question] = []
         enough = reading.taken_bytes + READ_BYTES
         while reading.messages and len(links) < READ_LINKS and reading.taken_bytes < enough:
             offset, value = reading.messages[0]
             try:
-                links += read_links(value)
+                found = read_message(value)
             except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
-                if links or not self._set_apart(reading, offset, value, str(fault)):
+                if links or questions or not self._set_apart(reading, offset, value, str(fault)):
                     break
+                found = []
+            if isinstance(found, list):
+                links += found
+            else:
+                questions.append(found)
             reading.messages.popleft()
             reading.taken_bytes += len(value)
             reading.position = offset + 1
             self._count(value)
         if reading.position > position:
-            return LinkBatch(links, reading.position)
+            return LinkBatch(links, reading.position, questions)
         if reading.lost is not None:
             raise reading.lost
         return None

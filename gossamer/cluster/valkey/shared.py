@@ -3,11 +3,12 @@
 The server may forget, and may be away: its memory is bounded (`maxmemory` with `allkeys-lru`), and nothing in it is
 needed to go on. What is forgotten costs a copy that is stored, or a burst of an address; never a page.
 
-**While it is away** each process judges by itself (meanwhile.py), and keeps to its share of the pace: the rate over
-the number of processes that share it. `away` says since when, and why. Nobody waits for it more than once: a call has
-`LIMIT_S`, and after the first that fails nobody calls but the one task that tries again, with growing waits. When it
-gets through, it tells the epochs and the settled claims of that time first, and then all ask the server again. What
-two nodes claimed at the same time without knowing of each other is stored twice.
+**While it is away** each process judges by itself (meanwhile.py), and keeps to its share of the pace: as much of it
+as it owns of the partitions. No two own the same, so all together keep to it. `away` says since when, and why. Nobody
+waits for it more than once: a call has `LIMIT_S`, and after the first that fails nobody calls but the one task that
+tries again, with growing waits. When it gets through, it tells the epochs and the settled claims of that time first,
+and then all ask the server again. What two nodes claimed at the same time without knowing of each other is stored
+twice.
 
 What may fall out of the memory while it is needed, and what happens then:
 
@@ -69,11 +70,11 @@ class ValkeyShared:
         near_bits: int = 3,
         requests_per_s: float | None = None,
         bytes_per_s: float | None = None,
-        sharers: int = 1,
+        share: float = 1.0,
         claim_s: float = CLAIM_S,
         limit_s: float = LIMIT_S,
     ) -> None:
-        """`per_s`, `burst`: of an address. `sharers`: how many processes there are like this one, on all nodes."""
+        """`per_s`, `burst`: of an address. `share`: of all partitions, what this process owns."""
         self._clock = clock
         self._limit_s = limit_s
         self._password = config.secret("redis_password")
@@ -92,10 +93,10 @@ class ValkeyShared:
         self._meanwhile = Meanwhile(clock, claim_s)
         self._address = (per_s, burst)
         self._limits = (requests_per_s, bytes_per_s)
-        self._sharers = sharers
+        self._share = share
         self._local_pace, self._local_crawl_pace = Pace(clock, per_s, burst), CrawlPace(clock)
         self._local = LocalShared(self._meanwhile, self._local_pace, self._local_crawl_pace)
-        self._share()
+        self._limit_local()
         self._asked: list[tuple[str, int]] = []  # in this turn of the event loop
         self._paced: asyncio.Task[list[Pause]] | None = None
         self._away_since: float | None = None
@@ -105,17 +106,17 @@ class ValkeyShared:
     def limit(self, requests_per_s: float | None, bytes_per_s: float | None) -> None:
         """The pace of the whole crawl from now on. All processes are told the same."""
         self._limits = (requests_per_s, bytes_per_s)
-        self._share()
+        self._limit_local()
 
-    def share_among(self, sharers: int) -> None:
-        if sharers != self._sharers:
-            self._sharers = sharers
-            self._share()
+    def keep_to_share(self, share: float) -> None:
+        """While the server is away; partitions have come or gone."""
+        if share != self._share:
+            self._share = share
+            self._limit_local()
 
-    def _share(self) -> None:
-        (per_s, burst), (requests_per_s, bytes_per_s), of = self._address, self._limits, self._sharers
-        self._local_pace.limit(per_s / of, max(1, burst // of))
-        self._local_crawl_pace.limit((requests_per_s or 0) / of, (bytes_per_s or 0) / of)
+    def _limit_local(self) -> None:
+        self._local_pace.limit(*self._address, self._share)
+        self._local_crawl_pace.limit(*self._limits, self._share)
 
     @property
     def away(self) -> str:

@@ -17,14 +17,13 @@ import fcntl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 
 from gossamer import config
 from gossamer.archive.opening import open_storage
 from gossamer.clock import Clock
-from gossamer.export import positions
 from gossamer.export.formats import ExportView, Source
-from gossamer.export.positions import Export, ExportsFault
+from gossamer.export.positions import ExportsFault
+from gossamer.export.sinks.part import Part, WholeCrawl
 from gossamer.export.sinks.records import Batch, HostRecord, PageRecord, host_record, page_record
 from gossamer.export.sinks.sink import Sink
 from gossamer.folder import CrawlFolder
@@ -62,9 +61,9 @@ def alone(crawl: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 class Feed:
-    """One sink of one crawl."""
+    """One sink of one crawl, or of a node's part of it."""
 
-    def __init__(self, crawl: Path, sink: Sink, clock: Clock) -> None:
+    def __init__(self, crawl: Path, sink: Sink, clock: Clock, part: Part | None = None) -> None:
         self.sink = sink
         self.handed_on = 0  # visits
         self.visits: int | None = None  # that the crawl had made when all was handed on
@@ -72,30 +71,26 @@ class Feed:
         self._crawl = crawl
         self._folder = CrawlFolder(crawl)
         self._clock = clock
-        self._export: Export | None = None  # as noted
+        self._part = part or WholeCrawl(crawl)
         self._at: dict[int, Place] | None = None  # None: the sink is not open
 
     async def open(self, *, is_full: bool = False) -> None:
         """Connect, unless that is done."""
         if self._at is not None:
             return
-        known = positions.read(self._crawl).get(self.sink.target)
-        if known is None or not known.left_as:
-            # Noted before the sink is told: a key that only the sink knows would be another folder's.
-            known = Export(self.sink.to, [], known.positions if known else {}, token_hex(16))
-            await self._note(known)
-        self._export = known
-        name = self._crawl.resolve().name
-        at = await self.sink.open(name, known.left_as, known.positions, is_full=is_full)
-        if at != known.positions and not await asyncio.to_thread(self._has_files_of, at):
-            at = {}  # a database of before a compaction: its places are gone, and a repeat changes nothing
+        known = await self._part.known(self.sink)
+        at = await self.sink.open(known.crawl, known.key, known.positions, is_full=is_full)
+        if self._part.partitions is None and at != known.positions:
+            # A database of before a compaction: its places are gone, and a repeat changes nothing.
+            at = at if await asyncio.to_thread(self._has_files_of, at) else {}
         self._at = dict(at)
 
     async def catch_up(self) -> None:
         """Hand on all that is committed now. Raises SinkAway, SinkRefused."""
         await self.open()
-        assert self._at is not None and self._export is not None
-        view = await asyncio.to_thread(self._look)
+        assert self._at is not None
+        partitions = self._part.partitions
+        view = await asyncio.to_thread(self._look, partitions)
         if view is None:
             return
         try:
@@ -106,7 +101,9 @@ class Feed:
                 await self.sink.add(batch)
                 self._at |= batch.positions
                 self.handed_on += len(batch.pages)
-                await self._note(Export(self.sink.to, [], dict(self._at), self._export.left_as))
+                await self._part.note(self.sink, self._at)
+                if self._part.partitions != partitions:
+                    return  # some are others' by now, or more are ours
             self.visits = visits_in(totals)
         finally:
             view.__exit__()
@@ -116,13 +113,14 @@ class Feed:
         self._at = None
         await self.sink.close()
 
-    def _look(self) -> ExportView | None:
+    def _look(self, partitions: frozenset[int] | None) -> ExportView | None:
         """None: the crawl has not begun."""
         begun = self._clock.awake()
         count = config.load(self._crawl, environment={}).tree.crawl.partitions
-        if not any(is_store(self._folder.partition(number)) for number in range(count)):
+        wanted = range(count) if partitions is None else partitions
+        if not any(is_store(self._folder.partition(number)) for number in wanted):
             return None
-        view = ExportView(self._crawl)
+        view = ExportView(self._crawl, partitions)
         self.looking_s = self._clock.awake() - begun
         return view
 
@@ -130,10 +128,6 @@ class Feed:
         tree = config.load(self._crawl, environment={}).tree
         names = set(open_storage(tree.archive, self._folder.archive).names())
         return {place.file for place in at.values()} <= names
-
-    async def _note(self, export: Export) -> None:
-        await asyncio.to_thread(positions.note, self._crawl, self.sink.target, export)
-        self._export = export
 
 
 def batches(source: Source, tree: Tree, *, wants_hosts: bool) -> Iterator[Batch]:

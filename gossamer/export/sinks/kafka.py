@@ -3,7 +3,7 @@
 A message is JSON, as docs/crawled-pages.schema.json says, and its key is the URL: all visits of a page are in one
 partition of the topic, in their order. A topic that is not there is made, with what the brokers have as defaults.
 
-Kafka keeps no position for us, so what was acknowledged is noted in the crawl's folder afterwards: at least once.
+Kafka keeps no position for us, so what was acknowledged is noted by us afterwards (part.py): at least once.
 Whoever reads drops repeats by `id`.
 """
 
@@ -33,6 +33,7 @@ NO_TOPIC = {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError.
 class KafkaSink:
     to = "kafka"
     wants_hosts = False
+    keeps_positions = False
 
     def __init__(self, settings: SinksSettings, clock: Clock) -> None:
         self.title = f"Kafka at {settings.kafka}"

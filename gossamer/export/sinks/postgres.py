@@ -110,6 +110,7 @@ T = TypeVar("T")
 class PostgresSink:
     to = "postgres"
     wants_hosts = True
+    keeps_positions = True
 
     def __init__(self, settings: SinksSettings) -> None:
         self._url = settings.postgres

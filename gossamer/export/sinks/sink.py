@@ -27,6 +27,7 @@ class Sink(Protocol):
     title: str  # for people: PostgreSQL at host:port
     target: str  # as it is noted in exports.json, without a password
     wants_hosts: bool
+    keeps_positions: bool  # with what it gets: whoever opens it next is told
 
     async def open(self, crawl: str, key: str, noted: Mapping[int, Place], *, is_full: bool) -> Mapping[int, Place]:
         """Returns how far it has come, which is what `noted` says where it keeps no position of its own.
