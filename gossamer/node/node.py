@@ -25,10 +25,13 @@ from gossamer.clock import Clock
 from gossamer.cluster.kafka.board import Board, Entry
 from gossamer.cluster.kafka.group import Group
 from gossamer.interfaces import LaterOwner, Unreachable
+from gossamer.messages.control_messages import Now
+from gossamer.messages.node_messages import ClusterNow, NodeNow, PartitionNow
 from gossamer.messages.worker_messages import Report
 from gossamer.node.coordinator import ClusterCoordinator
 from gossamer.node.mirror import Mirror, is_outside
 from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.node.watch import for_board, packed
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
@@ -172,14 +175,23 @@ class Node:
         self._to_hand_out += sum(report.pages_returned for report in reports.values())
         self._catch_up()
         allowances = self._hand_out(coordinator)
+        self._report(coordinator, pool, status)
+        return allowances
+
+    def meanwhile(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """Restoring may take minutes: what is open is told, and that we are not idle."""
+        self._catch_up()
+        self._report(coordinator, pool, status)
+
+    def _report(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """Once a second."""
         now = self._clock.now()
         if now - self._reported_at >= REPORT_S and (self._reporting is None or self._reporting.done()):
             if self._reporting is not None:
                 self._reporting.result()
             self._reported_at = now
-            self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status)))
+            self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status), status.now()))
         self._make = partial(self._made, coordinator, pool, status)
-        return allowances
 
     def _hear_decisions(self, entry: Entry | None) -> None:
         if entry is not None:
@@ -251,8 +263,44 @@ class Node:
             version=__version__,
         )
 
-    async def _tell(self, report: NodeReport) -> None:
-        await self._board.put(f"node/{self.name}", msgspec.json.encode(report))
+    def now(self, status: CrawlStatus) -> ClusterNow:
+        """This node, for whoever looks at its folder."""
+        pool, now = status.pool, self._clock.now()
+        reports = {member.number: member.report for member in pool.members.values() if member.report is not None}
+        partitions = [
+            PartitionNow(number, self._epochs.get(number, 0), report.positions[number], packed(totals), kept)
+            for report in reports.values()
+            for number, totals in report.totals.items()
+            if number in pool.mine and (kept := report.kept.get(number)) is not None
+        ]
+        state = self._group.state if self._group is not None else None
+        node = NodeNow(
+            self.name,
+            now,
+            self._started_at,
+            tuple(sorted(partitions, key=lambda each: each.number)),
+            opening=len(pool.mine - pool.damage.keys()) - len(partitions),
+            workers=len(reports),
+            memory_bytes=status.memory_bytes,
+            pages_per_s=status.progress.rates()[0],
+            in_flight=sum(report.in_flight for report in reports.values()),
+            held_up=self.held_up or status.paused,
+            shared_away=next((report.shared_away for report in reports.values() if report.shared_away), ""),
+            damage={number: text for number, text in pool.damage.items() if number in pool.mine},
+            rebalances=state.rebalances_in_all if state is not None else 0,
+            losses=state.losses if state is not None else 0,
+            owned_for_s=max(0.0, self.owned_until - self._clock.boottime()),
+            keeping=status.keeping,
+            version=__version__,
+        )
+        crawl = self._config.crawl
+        return ClusterNow(self._config.cluster.name, now, crawl.partitions, (node,), self._decisions.node)
+
+    async def _tell(self, report: NodeReport, now: Now) -> None:
+        await asyncio.gather(
+            self._board.put(f"node/{self.name}", msgspec.json.encode(report)),
+            self._board.put(f"now/{self.name}", msgspec.msgpack.encode(for_board(now))),
+        )
         if 0 in report.partitions:
             await self._coordinate(report.partitions[0].epoch)
 

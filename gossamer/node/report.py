@@ -6,6 +6,7 @@
     policies, paused  as in a crawl's folder
     ending            why the crawl is over; deleted when somebody goes on with it
     node/NAME         the last report of a node
+    now/NAME          how that node stands, for people: `Now` of control_messages.py as MessagePack (watch.py)
     allow/NAME        how many pages a node may finish since it started
     coordinator       which node decides what follows from the reports
 
@@ -54,7 +55,6 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     held_up: str = ""  # why it fetches nothing
     damage: dict[int, str] = {}  # partitions that it cannot open, and what to do
-    restores: int = 0
     version: str = ""
 
     @property

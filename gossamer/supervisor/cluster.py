@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from gossamer.messages.node_messages import ClusterNow
 from gossamer.messages.worker_messages import Report
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
@@ -25,6 +26,10 @@ class Cluster(Protocol):
     def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None: ...
     async def leave(self) -> None: ...
     def ending(self) -> str: ...
+    def now(self, status: CrawlStatus) -> ClusterNow: ...
+    def meanwhile(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """In the place of `round`, while some of our partitions are not open yet."""
+
     def round(
         self,
         coordinator: Coordinator[int, Report],

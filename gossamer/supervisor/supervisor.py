@@ -132,7 +132,9 @@ class Supervisor:
         self._forked = forked
         self.config = config
         self.clock = clock
-        self.status = CrawlStatus(folder, clock)
+        self.status = status = CrawlStatus(folder, clock)
+        if cluster is not None:
+            status.of_cluster = lambda: cluster.now(status)
         self.ending: str | None = None  # why, once it is known that it ends
         self.pool: WorkerPool
         self.seeds = SeedList(folder.path)
@@ -349,6 +351,7 @@ class Supervisor:
 
     def _ends_meanwhile(self, cluster: Cluster) -> bool:
         """A partition may be on its way to its worker for minutes, and longer while servers are away."""
+        cluster.meanwhile(self._coordinator, self.pool, self.status)
         self.ending = self.ending or cluster.ending() or None
         return self.ending is not None and not self._coordinator.has_in_flight
 

@@ -10,9 +10,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gossamer.clock import Clock
 from gossamer.cluster.ownership import Ownerships
 from gossamer.interfaces import Journal, JournalLost, Mark, Objects, OwnJournal
+from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.worker.partition import Partition
 from gossamer.worker.restore import Restore, Restored
 from gossamer.worker.snapshots import Snapshots
@@ -38,6 +41,7 @@ class ClusterKeeper:
         for the journal; after that it counts as any other end. `accept_loss`: where the journal is gone, go on from
         the last snapshot."""
         self.restored: dict[int, Restored] = {}  # how the partitions of now were restored
+        self._counts = KeepingCounts()
         self._node = node
         self._journal = journal
         self._settle_s = settle_s
@@ -55,6 +59,9 @@ class ClusterKeeper:
         history = await self._ownerships.history(number)
         cut = next(record.cut for record in history.records if record.epoch == epoch)
         self.restored[number] = restored
+        self._counts.restores += 1
+        self._counts.restored_s += restored.seconds
+        self._counts.restored_bytes += restored.bytes
         self._own[number] = self._journal.begin(number, epoch, cut)
         return restored, self._own[number]
 
@@ -79,6 +86,16 @@ class ClusterKeeper:
     async def take_snapshots(self) -> None:
         """Those that are due, until this is cancelled."""
         await self._snapshots.run(lambda: [(part, self._own[part.number]) for part in self._open.values()])
+
+    def kept(self, number: int, behind: int) -> Kept:
+        """`behind`: links that wait for this partition."""
+        own, restored = self._own[number], self.restored[number]
+        last = self._snapshots.last(number, own.epoch)
+        return Kept(behind, own.unacknowledged_bytes, *last, restored.how, restored.seconds)
+
+    @property
+    def counts(self) -> KeepingCounts:
+        return replace(self._counts, snapshots=self._snapshots.count, snapshot_bytes=self._snapshots.bytes)
 
     @property
     def held_up(self) -> str:

@@ -33,6 +33,7 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, Mark, OwnJournal, SharedState
+from gossamer.messages.worker_messages import Report
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
@@ -72,6 +73,7 @@ class Elsewhere(Protocol):
     def log(self) -> LinkLog: ...
     @property
     def keeper(self) -> Keeper: ...
+    def told(self, report: Report) -> Report: ...
     async def close(self) -> None: ...
 
 

@@ -19,11 +19,12 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import FETCH_S, STATUS_CLASSES, Event, SlowHost
+from gossamer.messages.node_messages import KeepingCounts
 from gossamer.messages.worker_messages import News
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Reason, Refused, Result, RobotsRead
 from gossamer.text import TROUBLES, span
 
-C = TypeVar("C", Totals, DnsCounts, RobotsCounts)
+C = TypeVar("C", Totals, DnsCounts, RobotsCounts, KeepingCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
 EVENTS_TOLD = 12  # a report

@@ -56,6 +56,7 @@ class Restored:
     batches: int = 0  # that were applied
     entries: int = 0
     seconds: float = 0.0
+    bytes: int = 0  # of a snapshot, that were downloaded
     is_clean: bool = True  # the last owner gave it up in order, on this machine, and its state is here
     needs_snapshot: bool = False  # before anything is leased
     passed: dict[Passed, int] = field(default_factory=dict)  # entries of the journal
@@ -219,7 +220,7 @@ class _Run:
             base = store.mark
             if manifest is not None and base[:2] != (manifest.epoch, manifest.number):
                 raise _Useless(f"its store says {base}")
-            restored = Restored(how, base)
+            restored = Restored(how, base, bytes=manifest.bytes if manifest is not None else 0)
             follower = Follower(self.history, base, is_known=True)
             try:
                 await self._replay(store, follower, manifest.replay_from if manifest else 0, restored)
