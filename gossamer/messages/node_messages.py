@@ -92,6 +92,7 @@ class ClusterNow(msgspec.Struct, frozen=True, array_like=True):
     coordinator: str = ""  # the node that decides what follows from the reports; empty: nobody yet
     links_dead: int | None = None  # messages that were ever set aside; None: Kafka does not answer
     is_whole: bool = False  # all nodes were looked at
+    trouble: str = ""  # why this may be old
 
 
 def owners(nodes: tuple[NodeNow, ...]) -> dict[int, tuple[NodeNow, PartitionNow]]:

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 
@@ -77,7 +76,7 @@ class Node:
         self._unmirrored: deque[str] = deque()  # keys of the board that have changed
         self._mine: Collection[int] = ()  # partitions, as the pool has them
         self._epochs: dict[int, int] = {}
-        self._make: Callable[[], NodeReport] | None = None  # the report of this moment
+        self._make: Callable[[], tuple[NodeReport, Now]] | None = None  # what there is to tell at this moment
         self._reporting: asyncio.Task[None] | None = None
         self._reported_at = 0.0
         self._coordinator: ClusterCoordinator | None = None
@@ -134,8 +133,6 @@ class Node:
     async def leave(self) -> None:
         """Give up everything in order; others have it about a second later. The last report stands until then."""
         last = self._make() if self._make is not None else None
-        if last is not None:
-            last = msgspec.structs.replace(last, in_flight=0, pages_left=0, pages_spare=0)
         if self._group is not None:
             await self._group.leave()
         if self._reporting is not None:
@@ -143,7 +140,8 @@ class Node:
         if last is not None and not self._board.held_up:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORD_S):
-                    await self._board.put(f"node/{self.name}", msgspec.json.encode(last))
+                    report = msgspec.structs.replace(last[0], in_flight=0, pages_left=0, pages_spare=0)
+                    await self._put(report, msgspec.structs.replace(last[1], in_flight=0))
 
     @property
     def owned_until(self) -> float:
@@ -191,7 +189,7 @@ class Node:
                 self._reporting.result()
             self._reported_at = now
             self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status), status.now()))
-        self._make = partial(self._made, coordinator, pool, status)
+        self._make = lambda: (self._made(coordinator, pool, status), status.now())
 
     def _hear_decisions(self, entry: Entry | None) -> None:
         if entry is not None:
@@ -297,12 +295,15 @@ class Node:
         return ClusterNow(self._config.cluster.name, now, crawl.partitions, (node,), self._decisions.node)
 
     async def _tell(self, report: NodeReport, now: Now) -> None:
+        await self._put(report, now)
+        if 0 in report.partitions:
+            await self._coordinate(report.partitions[0].epoch)
+
+    async def _put(self, report: NodeReport, now: Now) -> None:
         await asyncio.gather(
             self._board.put(f"node/{self.name}", msgspec.json.encode(report)),
             self._board.put(f"now/{self.name}", msgspec.msgpack.encode(for_board(now))),
         )
-        if 0 in report.partitions:
-            await self._coordinate(report.partitions[0].epoch)
 
     async def _coordinate(self, epoch: int) -> None:
         if self._coordinator is None or self._coordinator.epoch != epoch:

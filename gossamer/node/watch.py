@@ -69,6 +69,7 @@ class Watch:
             msgspec.json.decode(coordinator.value, type=Decisions).node if coordinator is not None else "",
             self._answer.dead if self._answer is not None else None,
             is_whole=True,
+            trouble=board.held_up,
         )
         entry, ended = board.get("paused"), self.client.ending()
         paused = entry.value.decode() if entry is not None else ""

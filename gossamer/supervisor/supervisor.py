@@ -359,9 +359,10 @@ class Supervisor:
         """The same where others decide with us: what is over, and how much is allowed."""
         self._plan_visits(reports)
         allowances = cluster.round(self._coordinator, reports, self.pool, self.status)
+        were_told = self.ending is not None  # the workers: before that they may have leased more since they reported
         self.ending = self.ending or cluster.ending() or None
         if self.ending:
-            return not self._coordinator.has_in_flight
+            return were_told and not self._coordinator.has_in_flight
         for worker, pages in allowances.items():
             self.pool.allow(worker, pages)
         return False

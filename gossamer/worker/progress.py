@@ -114,11 +114,7 @@ class Progress:
 
     @property
     def status_classes(self) -> list[int]:
-        """Answers by `STATUS_CLASSES`."""
-        counts = [0] * len(STATUS_CLASSES)
-        for status, count in self.statuses.items():
-            counts[min(status // 100, len(STATUS_CLASSES)) - 1] += count  # the last: there was no answer
-        return counts
+        return by_class(self.statuses)
 
     def add(self, news: News) -> None:
         self.errors.update(news.errors)
@@ -173,6 +169,14 @@ def unanswered(result: Result) -> Reason | None:
     if isinstance(result, RobotsRead):
         return result.robots.reason if result.exchange is None else None
     return result.reason if isinstance(result, Failed) and result.exchange is None else None
+
+
+def by_class(statuses: Mapping[int, int]) -> list[int]:
+    """Answers by `STATUS_CLASSES`."""
+    counts = [0] * len(STATUS_CLASSES)
+    for status, count in statuses.items():
+        counts[min(status // 100, len(STATUS_CLASSES)) - 1] += count  # the last: there was no answer
+    return counts
 
 
 def troubles(reasons: Mapping[str, int]) -> int:
