@@ -96,7 +96,11 @@ class Watch:
     def _node(self, report: NodeReport, now: Now | None) -> NodeNow:
         node = now.cluster.nodes[0] if now is not None and now.cluster is not None else of_report(report)
         partitions = tuple(self._with_end(each) for each in node.partitions)
-        return replace(node, partitions=partitions, silent_s=self._silent_s(report))
+        silent_s = self._silent_s(report)
+        if silent_s > SILENT_S:  # it is not known what it does
+            node = replace(node, pages_per_s=0.0, in_flight=0, held_up="", shared_away="")
+        owned_for_s = max(0.0, node.owned_for_s - silent_s)
+        return replace(node, partitions=partitions, silent_s=silent_s, owned_for_s=owned_for_s)
 
     def _with_end(self, partition: PartitionNow) -> PartitionNow:
         if self._answer is None:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -68,9 +68,9 @@ class Cluster:
         ran = await self.run("crawl", "--cluster", self.file, *seeds, *flags)
         assert ran.code == 0, ran.err
 
-    async def start(self, *names: str) -> None:
+    async def start(self, *names: str, flags: Sequence[object] = ()) -> None:
         for name in names:
-            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
+            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name, *flags)
             node = self.nodes[name] = await start(*words, environment=ENVIRONMENT)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
+
+from gossamer import config
+from gossamer.cluster.kafka.topics import Topics
 from tests.api.serving import Api
 from tests.api.test_metrics import parsed
 from tests.crawl.command import start, until
@@ -49,9 +54,9 @@ def all_owned(api: Api) -> Any:
     return nodes if all(each["owner"] for each in nodes["partitions"]) else None
 
 
-async def under_way(made: Cluster) -> None:
+async def under_way(made: Cluster, *flags: object) -> None:
     await made.crawl()
-    await made.start("n1", "n2")
+    await made.start("n1", "n2", flags=flags)
     await until(lambda: len(made.log) > 20, 60)
 
 
@@ -128,6 +133,7 @@ async def test_a_node_that_dies_is_missed_and_what_it_had_is_restored_elsewhere(
         await under_way(made)
         async with served(made.file) as api:
             await sooner_or_later(lambda: all_owned(api))
+            spoil(made, 3)
             await made.kill("n1", with_disk=True)
 
             def taken_over() -> Any:
@@ -138,13 +144,21 @@ async def test_a_node_that_dies_is_missed_and_what_it_had_is_restored_elsewhere(
             [node] = nodes["nodes"]
             assert node["name"] == "n2" and node["restores"] == PARTITIONS and node["restored_s"] > 0
             assert nodes["coordinator"] == "n2"
+            # What nobody could read was set aside, whoever found it, and is counted.
+            await sooner_or_later(lambda: api.get("/nodes")["links_dead"] == 1)
+            assert "1 message of links could not be read" in (await made.run("status", made.file)).out
+            figures = parsed((await asyncio.to_thread(api.ask, "GET", "/metrics")).text)
+            assert figures["gossamer_links_dead_total"] == {"": 1}
 
 
 async def test_a_node_tells_that_valkey_is_away_and_serves_its_own_figures(folder: Path) -> None:
     with Valkey() as valkey:
         async with long_crawl(folder, cluster__redis=valkey.url) as made:
-            await under_way(made)
-            async with served(made.file) as api, served(folder / "n1") as own:
+            await under_way(made, "--serve=127.0.0.1:0")
+            await until(lambda: "serving" in made.said("n1"), 30)
+            [address] = re.findall(r"serving \S+ at (\S+)", made.said("n1"))
+            own = Api(address)
+            async with served(made.file) as api:
                 await sooner_or_later(lambda: all_owned(api))
                 figures = parsed((await asyncio.to_thread(own.ask, "GET", "/metrics")).text)
                 assert figures["gossamer_shared_up"] == {'node="n1"': 1}
@@ -158,6 +172,14 @@ async def test_a_node_tells_that_valkey_is_away_and_serves_its_own_figures(folde
                 figures = parsed((await asyncio.to_thread(own.ask, "GET", "/metrics")).text)
                 assert figures["gossamer_shared_up"] == {'node="n1"': 0}
                 valkey.start()
+
+
+def spoil(made: Cluster, partition: int) -> None:
+    """A message of links that is none."""
+    settings = config.load(None, made.file).tree.cluster
+    producer = Producer({"bootstrap.servers": settings.kafka})
+    producer.produce(Topics(settings.name).links, b"not links", partition=partition)
+    assert producer.flush(30) == 0
 
 
 def away(api: Api) -> Any:

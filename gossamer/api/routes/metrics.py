@@ -8,60 +8,19 @@ gap in a picture is true. Counters start again only with a new crawl, those mark
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, get_args
 
 from starlette.responses import Response
 
 from gossamer import __version__
-from gossamer.api import status_shapes
 from gossamer.api.context import Context
+from gossamer.api.metric import Facts, Labels, Metric, Value, Values, by, counter, gauge, running
+from gossamer.api.routes.node_metrics import NODE_METRICS
 from gossamer.api.routes.status import DISK_S, at_nodes, disk_of
 from gossamer.frontier.disk.seen import mistakes
-from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
-from gossamer.messages.node_messages import ClusterNow, NodeNow, NodeState, PartitionNow, owners
-from gossamer.settings import Tree
 
 MEDIA_TYPE = "text/plain; version=0.0.4"  # of the format, which is older than its name
-
-Labels = tuple[tuple[str, str], ...]
-Values = Mapping[Labels, float] | float | None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """All that figures are made of."""
-
-    tree: Tree
-    totals: Totals
-    in_flight: int
-    disk: status_shapes.Disk
-    now: control_messages.Now | None
-    cluster: ClusterNow | None = None  # also while nobody is at work
-
-
-Value = Callable[[Facts], Values]
-
-
-@dataclass(frozen=True)
-class Metric:
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    unit: str
-    meaning: str
-    value: Value  # None: not known now
-    labels: tuple[str, ...] = ()
-
-
-def by(label: str, values: Mapping[str, float]) -> Values:
-    return {((label, name),): value for name, value in sorted(values.items())}
-
-
-def running(value: Callable[[control_messages.Now], Values]) -> Value:
-    """A figure that only a running crawl knows."""
-    return lambda facts: value(facts.now) if facts.now is not None else None
 
 
 def of_workers(value: Callable[[control_messages.WorkerNow], float]) -> Value:
@@ -69,52 +28,6 @@ def of_workers(value: Callable[[control_messages.WorkerNow], float]) -> Value:
         return f"{worker.node}/{worker.number}" if worker.node else str(worker.number)
 
     return running(lambda now: by("worker", {name(worker): value(worker) for worker in now.workers}))
-
-
-def of_cluster(value: Callable[[ClusterNow], Values]) -> Value:
-    return lambda facts: value(facts.cluster) if facts.cluster is not None else None
-
-
-def of_nodes(value: Callable[[NodeNow], float]) -> Value:
-    return of_cluster(lambda cluster: by("node", {node.name: value(node) for node in cluster.nodes}))
-
-
-def of_partitions(value: Callable[[PartitionNow, ClusterNow], float | None]) -> Value:
-    def values(cluster: ClusterNow) -> Values:
-        owned = owners(cluster.nodes)
-        known = {number: found for number, (_, each) in owned.items() if (found := value(each, cluster)) is not None}
-        return {(("partition", str(number)),): found for number, found in known.items()}
-
-    return of_cluster(values)
-
-
-def node_states(cluster: ClusterNow) -> Values:
-    counts = dict.fromkeys(get_args(NodeState), 0.0)
-    for node in cluster.nodes:
-        counts[node.state] += 1
-    return by("state", counts)
-
-
-def unowned(cluster: ClusterNow) -> Values:
-    if not cluster.is_whole:
-        return None
-    return cluster.partitions - sum(node.state != "missing" for node, _ in owners(cluster.nodes).values())
-
-
-def shared_up(facts: Facts) -> Values:
-    if facts.cluster is None or not facts.tree.cluster.redis:
-        return None
-    return by("node", {node.name: not node.shared_away for node in facts.cluster.nodes})
-
-
-def links_dead(cluster: ClusterNow) -> Values:
-    here = sum(node.keeping.links_dead for node in cluster.nodes)
-    return cluster.links_dead if cluster.is_whole else here
-
-
-def snapshot_age(partition: PartitionNow, cluster: ClusterNow) -> float | None:
-    taken_at = partition.kept.snapshot_at
-    return max(0.0, cluster.at - taken_at) if taken_at else None
 
 
 def states(facts: Facts) -> Values:
@@ -180,14 +93,6 @@ def of_dns(field: str) -> Value:
 
 def of_disk(field: str) -> Value:
     return lambda facts: float(getattr(facts.disk, field))
-
-
-def counter(name: str, unit: str, meaning: str, value: Value, *labels: str) -> Metric:
-    return Metric(f"gossamer_{name}", "counter", unit, meaning, value, labels)
-
-
-def gauge(name: str, unit: str, meaning: str, value: Value, *labels: str) -> Metric:
-    return Metric(f"gossamer_{name}", "gauge", unit, meaning, value, labels)
 
 
 METRICS = (
@@ -271,72 +176,8 @@ METRICS = (
         "sink",
     ),
     gauge("sink_up", "flag", "1: it takes records", of_sinks(lambda sink, now: not sink.trouble), "sink"),
-    # A cluster; what a node tells of itself is since it started.
-    gauge(
-        "nodes", "nodes", "nodes of a cluster by their state; missing: not heard of", of_cluster(node_states), "state"
-    ),
-    gauge("node_up", "flag", "1: it was heard of lately", of_nodes(lambda node: node.state != "missing"), "node"),
-    gauge(
-        "partitions_unowned", "partitions", "partitions that nobody has open who was heard of", of_cluster(unowned)
-    ),
-    gauge("node_partitions", "partitions", "partitions open", of_nodes(lambda node: len(node.partitions)), "node"),
-    gauge(
-        "node_opening_partitions", "partitions", "its own, not open yet", of_nodes(lambda node: node.opening), "node"
-    ),
-    gauge("node_held_up", "flag", "1: it fetches nothing", of_nodes(lambda node: bool(node.held_up)), "node"),
-    gauge(
-        "node_owned_seconds",
-        "seconds",
-        "how long it owns its partitions for certain",
-        of_nodes(lambda node: node.owned_for_s),
-        "node",
-    ),
-    counter("node_rebalances_total", "rebalances", "of the group", of_nodes(lambda node: node.rebalances), "node"),
-    counter(
-        "node_losses_total", "losses", "of all its partitions at once", of_nodes(lambda node: node.losses), "node"
-    ),
-    counter("node_restores_total", "restores", "of partitions", of_nodes(lambda node: node.keeping.restores), "node"),
-    counter(
-        "node_restore_seconds_total",
-        "seconds",
-        "time that all restores took",
-        of_nodes(lambda node: node.keeping.restored_s),
-        "node",
-    ),
-    counter(
-        "node_restored_bytes_total",
-        "bytes",
-        "of snapshots that were downloaded",
-        of_nodes(lambda node: node.keeping.restored_bytes),
-        "node",
-    ),
-    counter("node_snapshots_total", "snapshots", "taken", of_nodes(lambda node: node.keeping.snapshots), "node"),
-    counter(
-        "node_snapshot_bytes_total",
-        "bytes",
-        "of the stores in them",
-        of_nodes(lambda node: node.keeping.snapshot_bytes),
-        "node",
-    ),
-    gauge(
-        "journal_unacknowledged_bytes",
-        "bytes",
-        "written, and lost with the node",
-        of_nodes(lambda node: sum(each.kept.unacknowledged_bytes for each in node.partitions)),
-        "node",
-    ),
-    gauge("shared_up", "flag", "1: Valkey answers its workers", shared_up, "node"),
-    gauge(
-        "links_behind",
-        "messages",
-        "links not applied yet",
-        of_partitions(lambda each, _: each.kept.behind),
-        "partition",
-    ),
-    gauge(
-        "snapshot_age_seconds", "seconds", "since the last of this owner", of_partitions(snapshot_age), "partition"
-    ),
-    counter("links_dead_total", "messages", "messages of links that could not be read", of_cluster(links_dead)),
+    # A cluster.
+    *NODE_METRICS,
     # The machine.
     gauge("memory_bytes", "bytes", "resident: supervisor and workers", running(lambda now: now.memory_bytes)),
     gauge("disk_free_bytes", "bytes", "free on the disk of the crawl's folder", of_disk("free_bytes")),
