@@ -108,7 +108,7 @@ class Restore:
         history = await self.ownerships.history(number)
         epoch = history.records[-1].epoch + 1 if history.records else 1
         own = Ownership(number, epoch, "", end)
-        run = _Run(self, own, History([*history.records, own]), folder, accept_loss=True)
+        run = _Run(self, own, History([*history.records, own]), folder, accept_loss=True, is_look=True)
         return await run.from_disk() or await run.from_elsewhere()
 
 
@@ -121,6 +121,7 @@ class _Run:
     history: History
     folder: Path
     accept_loss: bool
+    is_look: bool = False  # what is on this disk was never that of an owner
 
     # ---- the store on this disk --------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ class _Run:
         try:
             await self._replay(store, follower, base.position, restored)
         except JournalLost:
-            if self.history.others_since(base.epoch, self.own.epoch, self.own.node):
+            if self._others_since(base.epoch):
                 raise
             # Nobody else has written since: whatever is gone is in this store.
             (self.folder / GAP_NOTE).touch()
@@ -181,7 +182,7 @@ class _Run:
             raise _Useless("others went on from another state than that of its store")
         note = self.folder / GAP_NOTE
         if not follower.is_known:
-            if self.history.others_since(base.epoch, self.own.epoch, self.own.node):
+            if self._others_since(base.epoch):
                 raise _Useless("its store is ahead of the journal, and another node has owned it since")
             note.touch()
         restored.needs_snapshot = note.exists()
@@ -189,6 +190,10 @@ class _Run:
             with suppress(FileNotFoundError):
                 (self.folder / FILTER).unlink()
         return restored
+
+    def _others_since(self, epoch: int) -> bool:
+        """Whether anybody but this machine has written since: for a look the owner of that same epoch has."""
+        return self.is_look or self.history.others_since(epoch, self.own.epoch, self.own.node)
 
     # ---- a snapshot, or nothing --------------------------------------------------------------------------
 

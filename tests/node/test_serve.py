@@ -41,12 +41,13 @@ async def served(what: Path) -> AsyncIterator[Api]:
         assert server.returncode == 0 and b"Traceback" not in said, said.decode()
 
 
-async def sooner_or_later(look: Callable[[], Any], timeout_s: float = 60) -> Any:
+async def sooner_or_later(look: Callable[[], Any], wanted: str = "", instead: Callable[[], Any] = str) -> Any:
     """What the API answers, once it is what is wanted."""
-    async with asyncio.timeout(timeout_s):
-        while not (found := await asyncio.to_thread(look)):  # noqa: ASYNC110 - another process cannot set an event of ours
-            await asyncio.sleep(0.1)
-        return found
+    for _ in range(300):
+        if found := await asyncio.to_thread(look):
+            return found
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"wanted {wanted}, found {instead()}")
 
 
 def all_owned(api: Api) -> Any:
@@ -119,8 +120,15 @@ async def test_the_api_of_a_cluster_tells_the_whole_and_steers_all_nodes(folder:
             assert drained.status_code == 200
             await made.ended("n1", "n2", timeout_s=60)
             last = (await made.status())["pages"]  # as on the board; the stores are looked at once more
+
+            def told() -> tuple[str, int]:
+                status = api.get("/status")
+                return status["state"], status["pages"]  # , status["look_age_s"], api.get("/nodes")["look_trouble"]
+
             await sooner_or_later(
-                lambda: (api.get("/status")["state"], api.get("/status")["pages"]) == ("stopped", last)
+                lambda: told() == ("stopped", last),
+                f"{last} pages",
+                lambda: (told(), api.get("/nodes")["look_age_s"], api.get("/nodes")["look_trouble"]),
             )
         made.judge()
 
