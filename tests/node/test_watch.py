@@ -69,7 +69,7 @@ def test_what_goes_over_the_board_is_small_and_comes_back() -> None:
     assert totals_of(back.cluster or cluster()).reasons == {"dns": 3}
 
 
-def test_status_says_who_is_missing_what_nobody_owns_and_what_was_set_aside() -> None:
+def test_status_says_who_is_missing_what_nobody_owns_and_what_could_not_be_read() -> None:
     whole = cluster(
         node("a", partition(0, 1, pages=5), shared_away="Valkey does not answer", rebalances=2),
         node("b", partition(1, 1), silent_s=30.0),
