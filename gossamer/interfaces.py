@@ -86,13 +86,14 @@ class StoreJournal(Protocol):
 
 class OwnJournal(StoreJournal, Protocol):
     """The journal of a partition that is ours. `appended`, `number`: of the last batch that was appended, and that is
-    acknowledged; `bytes`: appended so far.
+    acknowledged; `bytes`: appended so far; `unacknowledged_bytes`: of these, what would be lost with this machine.
 
     `settled` gives the position behind all that was appended, once it is acknowledged."""
 
     appended: int
     number: int
     bytes: int
+    unacknowledged_bytes: int
 
     async def settled(self) -> int: ...
 

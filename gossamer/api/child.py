@@ -27,10 +27,12 @@ class Served:
 
 
 @contextmanager
-def served(folder: CrawlFolder, say: Callable[[str], None]) -> Iterator[Served]:
-    """A server for this crawl, for as long as this lasts. It reads its settings in the folder."""
+def served(folder: CrawlFolder, say: Callable[[str], None], *flags: str) -> Iterator[Served]:
+    """A server for this crawl, for as long as this lasts.
+
+    It reads its settings in the folder; `flags` go before them."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "gossamer", "serve", str(folder.path), "--child"],
+        [sys.executable, "-m", "gossamer", "serve", str(folder.path), "--child", *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is for the crawl, which may go on for a while

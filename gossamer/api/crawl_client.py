@@ -23,6 +23,7 @@ from gossamer.cluster.wire import BadMessage, Disconnected, Message, Peer, Spawn
 from gossamer.folder import CrawlFolder
 from gossamer.messages import control_messages
 from gossamer.messages.control_client import connect_to_crawl
+from gossamer.messages.node_messages import ClusterNow
 from gossamer.text import moment
 
 T = TypeVar("T", bound=Message)
@@ -75,7 +76,10 @@ class Listener:
 
 
 class CrawlClient:
+    is_whole_cluster = False
+
     def __init__(self, folder: CrawlFolder, clock: Clock, spawn: Spawn) -> None:
+        self.where = folder.path  # what people know it by
         self._folder = folder
         self._clock = clock
         self._spawn = spawn
@@ -108,7 +112,7 @@ class CrawlClient:
             async with asyncio.timeout(ANSWER_S):
                 return await peer.call(question, wanted)
         except TimeoutError:
-            raise _no_answer() from None
+            raise no_answer() from None
         except ValueError:
             raise NoAnswer(413, "body_too_large", "that is too much at once; send it in parts") from None
 
@@ -120,7 +124,18 @@ class CrawlClient:
             async with asyncio.timeout(ANSWER_S):
                 await peer.tell(question)
         except TimeoutError:
-            raise _no_answer() from None
+            raise no_answer() from None
+
+    async def cluster(self) -> ClusterNow | None:
+        """The nodes that are known here; None: it is a crawl on one machine, or a node that does not run."""
+        now = await self.now()
+        return now.cluster if now is not None else None
+
+    async def policies_changed(self) -> None:
+        """In the folder; a crawl on one machine looks there by itself."""
+
+    def must_be_one_machine(self) -> None:
+        """Raises where something cannot be done for a whole cluster."""
 
     async def _connected(self) -> Peer:
         async with self._connecting:
@@ -205,7 +220,7 @@ def _moment(at: float) -> str:
     return moment(at) or ""
 
 
-def _no_answer() -> NoAnswer:
+def no_answer() -> NoAnswer:
     return NoAnswer(503, "no_answer", f"the crawl has not answered for {ANSWER_S:.0f} s; try again", retry_after="10")
 
 

@@ -69,6 +69,7 @@ class Worker(Shape):
     partitions: list[int]
     memory_bytes: int
     cpu_s: float  # since it lives
+    node: str | None  # where the whole of a cluster is shown
 
 
 class Recrawl(Shape):
@@ -90,7 +91,10 @@ class Status(Shape):
     """Counters are from the crawl's first start on, unless their name says otherwise; rates are of the last 10 s."""
 
     at: Moment
-    dir: str  # the crawl's folder
+    dir: str  # the crawl's folder, or the file of a cluster
+    cluster: str | None  # its name; null: a crawl on one machine
+    is_whole_cluster: bool  # false: one machine, or one node of a cluster
+    look_age_s: float | None  # so old are pages, hosts and the like of a cluster; null: not looked at, or live
     version: str  # of gossamer
     state: CrawlState
     running: bool

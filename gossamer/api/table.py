@@ -11,6 +11,7 @@ from gossamer.api.routes import (
     folder,
     history,
     hosts,
+    nodes,
     pages,
     policies,
     sessions,
@@ -28,6 +29,10 @@ async def openapi(context: Context) -> Document:
 
 ROUTES = (
     Route("GET", f"{API}/status", status.status, "How the crawl stands: counters, rates, caches, disk, workers"),
+    Route(
+        *("GET", f"{API}/nodes", nodes.nodes, "The nodes of a cluster and its partitions: owners, lag, restores"),
+        errors=(404,),
+    ),
     Route("GET", f"{API}/history", history.history, "The crawl over time, for pictures"),
     Route("GET", f"{API}/reasons", status.reasons, "Every reason, and what it means"),
     Route(

@@ -146,12 +146,19 @@ class Held:
 
 
 class Views:
+    trouble = ""  # why what is read here could not be brought up to date
+
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._threads = ThreadPoolExecutor(THREADS, "view")
         self._lock = threading.Lock()
         self._held: Held | None = None
+
+    @property
+    def age_s(self) -> float | None:
+        """How old what is read here is; None: it is as the crawl has it."""
+        return None
 
     async def read(self, work: Callable[[View], T]) -> T:
         """What `work` makes of the crawl, in a thread. It must not keep the view."""

@@ -8,13 +8,21 @@ from contextlib import ExitStack, closing
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from gossamer import config
 from gossamer.api.child import served
 from gossamer.clock import RealClock
 from gossamer.commands.seeds import typed_seeds
-from gossamer.commands.verb import add_config_flags, add_setting, choose_urls, extra, flags_of, say, show
+from gossamer.commands.verb import (
+    add_config_flags,
+    add_serve_flag,
+    add_setting,
+    choose_urls,
+    extra,
+    flags_of,
+    say,
+    show,
+)
 from gossamer.config import UsageError
 from gossamer.fetch.protocols import makers
 from gossamer.folder import CrawlFolder
@@ -73,29 +81,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         const=True,
         help="go to loopback, private and link-local addresses too",
     )
-    verb.set_defaults(is_served=False)
-    verb.add_argument(
-        "--serve",
-        nargs="?",
-        action=ServeAt,
-        metavar="HOST:PORT",
-        help="with the control API and the dashboard (default: 127.0.0.1:8080)",
-    )
+    add_serve_flag(verb)
     add_config_flags(verb)
-
-
-class ServeAt(argparse.Action):
-    """`--serve [HOST:PORT]`: sets what `serve.host` and `serve.port` would."""
-
-    def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
-        namespace.is_served = True
-        host, colon, port = (value or "").rpartition(":")
-        if not value:
-            return
-        if not colon or not host or not port.isdecimal():
-            parser.error(f"--serve {value}: wanted HOST:PORT, or nothing; before a URL write --serve=HOST:PORT")
-        setattr(namespace, "serve.host", host.strip("[]"))
-        setattr(namespace, "serve.port", port)
 
 
 def run(arguments: argparse.Namespace) -> int:

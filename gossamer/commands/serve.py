@@ -12,11 +12,16 @@ from gossamer.commands.verb import add_config_flags, flags_of, whole
 from gossamer.folder import CrawlFolder
 from gossamer.runtime.event_loop import in_loop
 
-EXAMPLES = "gossamer serve crawl-example.com --port 8090"
+EXAMPLES = """
+gossamer serve crawl-example.com --port 8090
+gossamer serve cluster.toml
+"""
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("dir", metavar="D", help="the crawl's folder, or one with several crawls in it")
+    verb.add_argument(
+        "dir", metavar="D", help="the crawl's folder, one with several crawls in it, or the file of a cluster"
+    )
     verb.add_argument("--host", dest="serve.host", metavar="H", help="the address to listen on (127.0.0.1)")
     verb.add_argument(
         "--port", dest="serve.port", type=whole(0, 65_535), metavar="N", help="its port (8080); 0: any that is free"

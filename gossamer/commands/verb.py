@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from gossamer import config, settings
 from gossamer.clock import RealClock
@@ -137,6 +138,31 @@ def add_setting(verb: argparse.ArgumentParser, key: str, metavar: str, text: str
 def add_config_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--config", type=Path, metavar="F", help="a TOML file with settings (see `gossamer config`)")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting, by its name")
+
+
+def add_serve_flag(verb: argparse.ArgumentParser) -> None:
+    verb.set_defaults(is_served=False)
+    verb.add_argument(
+        "--serve",
+        nargs="?",
+        action=ServeAt,
+        metavar="HOST:PORT",
+        help="with the control API and the dashboard (default: 127.0.0.1:8080)",
+    )
+
+
+class ServeAt(argparse.Action):
+    """`--serve [HOST:PORT]`: sets what `serve.host` and `serve.port` would."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        namespace.is_served = True
+        host, colon, port = (value or "").rpartition(":")
+        if not value:
+            return
+        if not colon or not host or not port.isdecimal():
+            parser.error(f"--serve {value}: wanted HOST:PORT, or nothing; before a URL write --serve=HOST:PORT")
+        setattr(namespace, "serve.host", host.strip("[]"))
+        setattr(namespace, "serve.port", port)
 
 
 def flags_of(arguments: argparse.Namespace) -> dict[str, object]:

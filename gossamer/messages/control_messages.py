@@ -19,6 +19,7 @@ from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
+from gossamer.messages.node_messages import ClusterNow
 from gossamer.records import Place, Reason, Seed, Url
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 
@@ -79,6 +80,7 @@ class WorkerNow(msgspec.Struct, frozen=True):
     partitions: list[int] = []
     memory_bytes: int = 0  # resident
     cpu_s: float = 0.0  # since it lives
+    node: str = ""  # where several are looked at
 
 
 class SlowHost(msgspec.Struct, frozen=True, array_like=True):
@@ -176,6 +178,7 @@ class Now(Message, frozen=True):
     resting: tuple[RestingHost, ...] = ()  # the soonest first; not all where there are many
     wait: Wait | None = None  # None: somebody may be asked now, or there is nobody
     sinks: tuple[SinkNow, ...] = ()
+    cluster: ClusterNow | None = None  # None: this machine is alone
 
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")

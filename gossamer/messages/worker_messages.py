@@ -16,6 +16,7 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
+from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.records import Reason, Seed
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import Tree
@@ -136,7 +137,9 @@ class Report(Message, frozen=True):
     pages_spare: int = 0  # of those left, what nothing in flight is expected to need
     returned: tuple[Returned, ...] = ()  # since its last report
     looking: tuple[tuple[str, int], ...] = ()  # what has changed, and how many refused URLs are looked at again
-    unread_bytes: dict[int, int] | None = None  # of links that are still to be added, by partition; of a cluster
+    kept: dict[int, Kept] = msgspec.field(default_factory=dict)  # of each partition, in a cluster
+    keeping: KeepingCounts = msgspec.field(default_factory=KeepingCounts)
+    shared_away: str = ""  # why it judges copies and pace by itself
 
 
 class AddSeeds(Message, frozen=True):

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 
@@ -26,10 +25,13 @@ from gossamer.clock import Clock
 from gossamer.cluster.kafka.board import Board, Entry
 from gossamer.cluster.kafka.group import Group
 from gossamer.interfaces import LaterOwner, Unreachable
+from gossamer.messages.control_messages import Now
+from gossamer.messages.node_messages import ClusterNow, NodeNow, PartitionNow
 from gossamer.messages.worker_messages import Report
 from gossamer.node.coordinator import ClusterCoordinator
 from gossamer.node.mirror import Mirror, is_outside
 from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.node.watch import for_board, packed
 from gossamer.records import Place
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator
@@ -76,7 +78,7 @@ class Node:
         self._unmirrored: deque[str] = deque()  # keys of the board that have changed
         self._mine: Collection[int] = ()  # partitions, as the pool has them
         self._epochs: dict[int, int] = {}
-        self._make: Callable[[], NodeReport] | None = None  # the report of this moment
+        self._make: Callable[[], tuple[NodeReport, Now]] | None = None  # what there is to tell at this moment
         self._reporting: asyncio.Task[None] | None = None
         self._reported_at = 0.0
         self._links_read_at = 0.0
@@ -134,8 +136,6 @@ class Node:
     async def leave(self) -> None:
         """Give up everything in order; others have it about a second later. The last report stands until then."""
         last = self._make() if self._make is not None else None
-        if last is not None:
-            last = msgspec.structs.replace(last, in_flight=0, pages_left=0, pages_spare=0)
         if self._group is not None:
             await self._group.leave()
         if self._reporting is not None:
@@ -143,7 +143,8 @@ class Node:
         if last is not None and not self._board.held_up:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORD_S):
-                    await self._board.put(f"node/{self.name}", msgspec.json.encode(last))
+                    report = msgspec.structs.replace(last[0], in_flight=0, pages_left=0, pages_spare=0)
+                    await self._put(report, msgspec.structs.replace(last[1], in_flight=0))
 
     @property
     def owned_until(self) -> float:
@@ -212,14 +213,23 @@ class Node:
         self._to_hand_out += sum(report.pages_returned for report in reports.values())
         self._catch_up()
         allowances = self._hand_out(coordinator)
+        self._report(coordinator, pool, status)
+        return allowances
+
+    def meanwhile(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """Restoring may take minutes: what is open is told, and that we are not idle."""
+        self._catch_up()
+        self._report(coordinator, pool, status)
+
+    def _report(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """Once a second."""
         now = self._clock.now()
         if now - self._reported_at >= REPORT_S and (self._reporting is None or self._reporting.done()):
             if self._reporting is not None:
                 self._reporting.result()
             self._reported_at = now
-            self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status)))
-        self._make = partial(self._made, coordinator, pool, status)
-        return allowances
+            self._reporting = asyncio.ensure_future(self._tell(self._made(coordinator, pool, status), status.now()))
+        self._make = lambda: (self._made(coordinator, pool, status), status.now())
 
     def _hear_decisions(self, entry: Entry | None) -> None:
         if entry is not None:
@@ -266,7 +276,6 @@ class Node:
                 self._epochs.get(number, 0),
                 report.positions[number],
                 **{name: getattr(totals, name) for name in COUNTED},
-                unread_bytes=(report.unread_bytes or {}).get(number, 0),
             )
             for report in reports.values()
             for number, totals in report.totals.items()
@@ -292,10 +301,49 @@ class Node:
             version=__version__,
         )
 
-    async def _tell(self, report: NodeReport) -> None:
-        await self._board.put(f"node/{self.name}", msgspec.json.encode(report))
+    def now(self, status: CrawlStatus) -> ClusterNow:
+        """This node, for whoever looks at its folder."""
+        pool, now = status.pool, self._clock.now()
+        reports = {member.number: member.report for member in pool.members.values() if member.report is not None}
+        partitions = [
+            PartitionNow(number, self._epochs.get(number, 0), report.positions[number], packed(totals), kept)
+            for report in reports.values()
+            for number, totals in report.totals.items()
+            if number in pool.mine and (kept := report.kept.get(number)) is not None
+        ]
+        state = self._group.state if self._group is not None else None
+        node = NodeNow(
+            self.name,
+            now,
+            self._started_at,
+            tuple(sorted(partitions, key=lambda each: each.number)),
+            opening=len(pool.mine - pool.damage.keys()) - len(partitions),
+            workers=len(reports),
+            memory_bytes=status.memory_bytes,
+            pages_per_s=status.progress.rates()[0],
+            in_flight=sum(report.in_flight for report in reports.values()),
+            held_up=self.held_up or status.paused,
+            shared_away=next((report.shared_away for report in reports.values() if report.shared_away), ""),
+            damage={number: text for number, text in pool.damage.items() if number in pool.mine},
+            rebalances=state.rebalances_in_all if state is not None else 0,
+            losses=state.losses if state is not None else 0,
+            owned_for_s=max(0.0, self.owned_until - self._clock.boottime()),
+            keeping=status.keeping,
+            version=__version__,
+        )
+        crawl = self._config.crawl
+        return ClusterNow(self._config.cluster.name, now, crawl.partitions, (node,), self._decisions.node)
+
+    async def _tell(self, report: NodeReport, now: Now) -> None:
+        await self._put(report, now)
         if 0 in report.partitions:
             await self._coordinate(report.partitions[0].epoch)
+
+    async def _put(self, report: NodeReport, now: Now) -> None:
+        await asyncio.gather(
+            self._board.put(f"node/{self.name}", msgspec.json.encode(report)),
+            self._board.put(f"now/{self.name}", msgspec.msgpack.encode(for_board(now))),
+        )
 
     async def _coordinate(self, epoch: int) -> None:
         if self._coordinator is None or self._coordinator.epoch != epoch:

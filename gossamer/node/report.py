@@ -6,6 +6,7 @@
     policies, paused  as in a crawl's folder
     ending            why the crawl is over; deleted when somebody goes on with it
     node/NAME         the last report of a node
+    now/NAME          how that node stands, for people: `Now` of control_messages.py as MessagePack (watch.py)
     allow/NAME        how many pages a node may finish since it started
     sink/TARGET/PPP   how far a partition came at a sink that cannot keep that itself, by whoever feeds it
     coordinator       which node decides what follows from the reports
@@ -35,7 +36,6 @@ class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
     failed: int = 0
     refused: int = 0
     duplicates: int = 0
-    unread_bytes: int = 0  # of links that are still to be added, before packing
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +56,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     held_up: str = ""  # why it fetches nothing
     damage: dict[int, str] = {}  # partitions that it cannot open, and what to do
-    restores: int = 0
     version: str = ""
-
-    @property
-    def unread_bytes(self) -> int:
-        return sum(each.unread_bytes for each in self.partitions.values())
 
     @property
     def totals(self) -> dict[int, PartitionReport]:

@@ -46,8 +46,10 @@ async def run_node(
     clock: Clock,
     out: TextIO,
     say: Callable[[str], None],
+    begun: Callable[[], str] = lambda: "",
 ) -> NodeEnded:
-    """Crawl as a part of a cluster, until the crawl is over or somebody stops us."""
+    """Crawl as a part of a cluster, until the crawl is over or somebody stops us. `begun`: called when the folder is
+    that of a crawl; where its dashboard is, to be shown."""
     cluster = config.load(None, file, flags).tree
     check_settings(cluster)
     keep_name(folder, name, cluster.cluster.name)
@@ -75,7 +77,7 @@ async def run_node(
 
         connections = Connections(client.board, mint, links.ends)
         node = Node(name, tree, clock, connections, mirror, Topics(tree.cluster.name).links)
-        supervisor = Supervisor(folder, tree, clock, out, lambda: None, cluster=node)
+        supervisor = Supervisor(folder, tree, clock, out, lambda: None, await asyncio.to_thread(begun), cluster=node)
         supervisor.seeds_known = SeedList(folder.path).index(tree.crawl.scope)
         return NodeEnded(await supervisor.run(), node.pages)
 

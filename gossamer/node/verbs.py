@@ -20,11 +20,12 @@ from gossamer.clock import RealClock
 from gossamer.config import UsageError
 from gossamer.node.look import look
 from gossamer.node.operating import ClusterClient, check_settings
-from gossamer.node.report import NodeReport, counts_of
+from gossamer.node.status import status_facts, status_lines
+from gossamer.node.watch import Watch
 from gossamer.records import Seed
 from gossamer.runtime.event_loop import in_loop
 from gossamer.supervisor.seeding import accepted_seeds
-from gossamer.text import COMMAND, counted, size, span, time_of_day
+from gossamer.text import COMMAND, counted
 from gossamer.url.canonical import choose_for
 
 Say = Callable[[str], None]
@@ -103,55 +104,12 @@ async def _add_seeds(file: Path, typed: Callable[[], Iterable[Seed]], say: Say) 
 
 
 async def _status(file: Path, show: Say, *, as_json: bool) -> None:
+    cluster = config.load(None, file).tree.cluster
+
     async def do(client: ClusterClient) -> None:
-        reports, ending, now = client.reports(), client.ending(), RealClock().now()
-        counts = counts_of(reports.values())
-        facts: dict[str, Any] = {
-            **counts,
-            "ended": ending.why if ending is not None else "",
-            "paused": entry.value.decode() if (entry := client.board.get("paused")) is not None else "",
-            "in_flight": sum(report.in_flight for report in reports.values()),
-            "links_unread_bytes": sum(report.unread_bytes for report in reports.values()),
-            "nodes": [node_facts(report) for report in reports.values()],
-        }
-        if as_json:
-            show(json.dumps(facts))
-            return
-        state = "over" if ending is not None else f"paused: {facts['paused']}" if facts["paused"] else "at work"
-        show(f"{file}: {state}{f' ({ending.why})' if ending is not None else ''}, {counted(len(reports), 'node')}")
-        show(f"  {counted(counts['pages'], 'page')}, {size(counts['bytes'])}, {counted(counts['hosts'], 'host')}")
-        show(f"  {counts['queued']:,} queued, {counts['waiting']:,} waiting, {facts['in_flight']:,} in flight")
-        for report in reports.values():
-            show(node_text(report, now))
-            for number, text in report.damage.items():
-                show(f"  DAMAGE: partition {number}: {text}")
+        watched = await Watch(client, cluster, RealClock()).look()
+        facts = status_facts(watched)
+        for line in [json.dumps(facts)] if as_json else status_lines(file, facts):
+            show(line)
 
     await _with(file, do)
-
-
-def node_facts(report: NodeReport) -> dict[str, object]:
-    return {
-        "node": report.node,
-        "at": report.at,
-        "partitions": sorted(report.partitions),
-        "pages": sum(each.pages for each in report.partitions.values()),
-        "pages_per_s": round(report.pages_per_s, 1),
-        "in_flight": report.in_flight,
-        "workers": report.workers,
-        "memory_bytes": report.memory_bytes,
-        "links_unread_bytes": report.unread_bytes,
-        "held_up": report.held_up,
-        "damage": {str(number): text for number, text in report.damage.items()},
-        "version": report.version,
-    }
-
-
-def node_text(report: NodeReport, now: float) -> str:
-    late = f", not heard of for {span(now - report.at)}" if now - report.at > 10 else ""
-    unread = f", {size(report.unread_bytes)} of links to be added" if report.unread_bytes else ""
-    held_up = f"; {report.held_up}" if report.held_up else ""
-    return (
-        f"  {report.node}: {counted(len(report.partitions), 'partition')}, {report.pages_per_s:,.1f} pages/s, "
-        f"{counted(report.in_flight, 'URL')} in flight, {size(report.memory_bytes)}, since "
-        f"{time_of_day(report.started_at, now)}{unread}{late}{held_up}"
-    )

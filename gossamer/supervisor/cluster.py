@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from gossamer.messages.node_messages import ClusterNow
 from gossamer.messages.worker_messages import Report
 from gossamer.records import Place
 from gossamer.supervisor.coordinator import Coordinator
@@ -29,6 +30,10 @@ class Cluster(Protocol):
     def links_read(self) -> dict[int, int] | None: ...
     def sink_positions(self) -> dict[str, dict[int, Place]]: ...
     def note_sink(self, target: str, positions: Mapping[int, Place]) -> Awaitable[object]: ...
+    def now(self, status: CrawlStatus) -> ClusterNow: ...
+    def meanwhile(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
+        """In the place of `round`, while some of our partitions are not open yet."""
+
     def round(
         self,
         coordinator: Coordinator[int, Report],

@@ -5,6 +5,7 @@ The supervisor hands over every round of reports; the terminal, the log and whoe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain, zip_longest
 
 from gossamer.clock import Clock
@@ -14,6 +15,7 @@ from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.rules.priority import by_tenth
 from gossamer.messages.control_messages import Event, Now, Point, RecentPoints, SinkNow, WorkerNow
+from gossamer.messages.node_messages import ClusterNow, KeepingCounts
 from gossamer.messages.worker_messages import Report
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.supervisor import history
@@ -33,6 +35,7 @@ class CrawlStatus:
         self.disk_free_bytes = 0
         self.recrawl_plan = RecrawlPlan()
         self.sinks: dict[str, SinkNow] = {}
+        self.of_cluster: Callable[[], ClusterNow] | None = None  # where this machine is one of several
         self._folder = folder
         self._clock = clock
         self._ever: dict[int, Report] = {}  # the last report of every worker that ever lived: its counters stay
@@ -84,6 +87,10 @@ class CrawlStatus:
         counts.names = sum(report.dns.names for report in self._reports)  # the dead remember none
         return counts
 
+    @property
+    def keeping(self) -> KeepingCounts:
+        return added_up((report.keeping for report in self._ever.values()), KeepingCounts())
+
     def now(self) -> Now:
         progress, totals, now = self.progress, self.totals, self._clock.now()
         reports = self._reports
@@ -118,6 +125,7 @@ class CrawlStatus:
             resting=tuple(sorted(chain(*(report.resting for report in reports)), key=lambda host: host.until)),
             wait=min((report.wait for report in reports if report.wait), key=lambda wait: wait.at, default=None),
             sinks=tuple(self.sinks.values()),
+            cluster=self.of_cluster() if self.of_cluster is not None else None,
         )
 
     def recent(self) -> RecentPoints:

@@ -132,7 +132,9 @@ class Supervisor:
         self._forked = forked
         self.config = config
         self.clock = clock
-        self.status = CrawlStatus(folder, clock)
+        self.status = status = CrawlStatus(folder, clock)
+        if cluster is not None:
+            status.of_cluster = lambda: cluster.now(status)
         self.ending: str | None = None  # why, once it is known that it ends
         self.pool: WorkerPool
         self.seeds = SeedList(folder.path)
@@ -356,6 +358,7 @@ class Supervisor:
 
     def _ends_meanwhile(self, cluster: Cluster) -> bool:
         """A partition may be on its way to its worker for minutes, and longer while servers are away."""
+        cluster.meanwhile(self._coordinator, self.pool, self.status)
         self.ending = self.ending or cluster.ending() or None
         return self.ending is not None and not self._coordinator.has_in_flight
 
@@ -363,9 +366,10 @@ class Supervisor:
         """The same where others decide with us: what is over, and how much is allowed."""
         self._plan_visits(reports)
         allowances = cluster.round(self._coordinator, reports, self.pool, self.status)
+        were_told = self.ending is not None  # the workers: before that they may have leased more since they reported
         self.ending = self.ending or cluster.ending() or None
         if self.ending:
-            return not self._coordinator.has_in_flight
+            return were_told and not self._coordinator.has_in_flight
         for worker, pages in allowances.items():
             self.pool.allow(worker, pages)
         return False

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack, suppress
 
+from msgspec.structs import replace
+
 from gossamer.archive.bucket import open_state
 from gossamer.clock import Clock
 from gossamer.cluster.kafka.client import Appender
@@ -14,6 +16,7 @@ from gossamer.cluster.kafka.link_topic import KafkaLinkLog
 from gossamer.cluster.kafka.topics import Topics
 from gossamer.cluster.valkey.shared import ValkeyShared
 from gossamer.folder import CrawlFolder
+from gossamer.messages.worker_messages import Report
 from gossamer.settings import Tree
 from gossamer.worker.keeper import ClusterKeeper
 from gossamer.worker.partition import Say
@@ -45,6 +48,12 @@ class ClusterSide:
             asyncio.ensure_future(self.keeper.take_snapshots()),
             asyncio.ensure_future(self.keeper.tidy()),
         ]
+
+    def told(self, report: Report) -> Report:
+        """With how far the state of our partitions is elsewhere."""
+        behind = {number: max(0, self.log.end(number) - position) for number, position in report.positions.items()}
+        kept = {number: self.keeper.kept(number, links) for number, links in behind.items()}
+        return replace(report, kept=kept, keeping=replace(self.keeper.counts, links_dead=self.log.dead))
 
     async def close(self) -> None:
         for task in self._beside:

@@ -10,9 +10,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gossamer.clock import Clock
 from gossamer.cluster.ownership import Ownerships
 from gossamer.interfaces import Journal, JournalLost, Mark, Objects, OwnJournal
+from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.worker.manifest import tidy
 from gossamer.worker.partition import Partition
 from gossamer.worker.restore import Restore, Restored
@@ -41,6 +44,7 @@ class ClusterKeeper:
         for the journal; after that it counts as any other end. `accept_loss`: where the journal is gone, go on from
         the last snapshot."""
         self.restored: dict[int, Restored] = {}  # how the partitions of now were restored
+        self._counts = KeepingCounts()
         self._node = node
         self._objects = objects
         self._clock = clock
@@ -61,6 +65,9 @@ class ClusterKeeper:
         history = await self._ownerships.history(number)
         cut = next(record.cut for record in history.records if record.epoch == epoch)
         self.restored[number] = restored
+        self._counts.restores += 1
+        self._counts.restored_s += restored.seconds
+        self._counts.restored_bytes += restored.bytes
         self._own[number] = self._journal.begin(number, epoch, cut)
         return restored, self._own[number]
 
@@ -96,6 +103,16 @@ class ClusterKeeper:
                     await asyncio.to_thread(tidy, self._objects, self._clock.now())
                 except OSError as fault:
                     self._say(f"files that no snapshot needs could not be removed: {fault}")
+
+    def kept(self, number: int, behind: int) -> Kept:
+        """`behind`: links that wait for this partition."""
+        own, restored = self._own[number], self.restored[number]
+        last = self._snapshots.last(number, own.epoch)
+        return Kept(behind, own.unacknowledged_bytes, *last, restored.how, restored.seconds)
+
+    @property
+    def counts(self) -> KeepingCounts:
+        return replace(self._counts, snapshots=self._snapshots.count, snapshot_bytes=self._snapshots.bytes)
 
     @property
     def held_up(self) -> str:

@@ -33,6 +33,7 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, Mark, OwnJournal, SharedState
+from gossamer.messages.worker_messages import Report
 from gossamer.questions import Question
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
@@ -76,6 +77,7 @@ class Elsewhere(Protocol):
     async def ask(self, partition: int, question: Question) -> None:
         """Tell the owner of a partition, on whatever node."""
 
+    def told(self, report: Report) -> Report: ...
     async def close(self) -> None: ...
 
 

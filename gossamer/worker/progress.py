@@ -19,11 +19,12 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import FETCH_S, STATUS_CLASSES, Event, SlowHost
+from gossamer.messages.node_messages import KeepingCounts
 from gossamer.messages.worker_messages import News
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Reason, Refused, Result, RobotsRead
 from gossamer.text import TROUBLES, span
 
-C = TypeVar("C", Totals, DnsCounts, RobotsCounts)
+C = TypeVar("C", Totals, DnsCounts, RobotsCounts, KeepingCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
 EVENTS_TOLD = 12  # a report
@@ -113,11 +114,7 @@ class Progress:
 
     @property
     def status_classes(self) -> list[int]:
-        """Answers by `STATUS_CLASSES`."""
-        counts = [0] * len(STATUS_CLASSES)
-        for status, count in self.statuses.items():
-            counts[min(status // 100, len(STATUS_CLASSES)) - 1] += count  # the last: there was no answer
-        return counts
+        return by_class(self.statuses)
 
     def add(self, news: News) -> None:
         self.errors.update(news.errors)
@@ -172,6 +169,14 @@ def unanswered(result: Result) -> Reason | None:
     if isinstance(result, RobotsRead):
         return result.robots.reason if result.exchange is None else None
     return result.reason if isinstance(result, Failed) and result.exchange is None else None
+
+
+def by_class(statuses: Mapping[int, int]) -> list[int]:
+    """Answers by `STATUS_CLASSES`."""
+    counts = [0] * len(STATUS_CLASSES)
+    for status, count in statuses.items():
+        counts[min(status // 100, len(STATUS_CLASSES)) - 1] += count  # the last: there was no answer
+    return counts
 
 
 def troubles(reasons: Mapping[str, int]) -> int:

@@ -56,6 +56,7 @@ class Restored:
     batches: int = 0  # that were applied
     entries: int = 0
     seconds: float = 0.0
+    bytes: int = 0  # of a snapshot, that were downloaded
     is_clean: bool = True  # the last owner gave it up in order, on this machine, and its state is here
     needs_snapshot: bool = False  # before anything is leased
     passed: dict[Passed, int] = field(default_factory=dict)  # entries of the journal
@@ -107,7 +108,7 @@ class Restore:
         history = await self.ownerships.history(number)
         epoch = history.records[-1].epoch + 1 if history.records else 1
         own = Ownership(number, epoch, "", end)
-        run = _Run(self, own, History([*history.records, own]), folder, accept_loss=True)
+        run = _Run(self, own, History([*history.records, own]), folder, accept_loss=True, is_look=True)
         return await run.from_disk() or await run.from_elsewhere()
 
 
@@ -120,6 +121,7 @@ class _Run:
     history: History
     folder: Path
     accept_loss: bool
+    is_look: bool = False  # what is on this disk was never that of an owner
 
     # ---- the store on this disk --------------------------------------------------------------------------
 
@@ -170,7 +172,7 @@ class _Run:
         try:
             await self._replay(store, follower, base.position, restored)
         except JournalLost:
-            if self.history.others_since(base.epoch, self.own.epoch, self.own.node):
+            if self._others_since(base.epoch):
                 raise
             # Nobody else has written since: whatever is gone is in this store.
             (self.folder / GAP_NOTE).touch()
@@ -180,7 +182,7 @@ class _Run:
             raise _Useless("others went on from another state than that of its store")
         note = self.folder / GAP_NOTE
         if not follower.is_known:
-            if self.history.others_since(base.epoch, self.own.epoch, self.own.node):
+            if self._others_since(base.epoch):
                 raise _Useless("its store is ahead of the journal, and another node has owned it since")
             note.touch()
         restored.needs_snapshot = note.exists()
@@ -188,6 +190,10 @@ class _Run:
             with suppress(FileNotFoundError):
                 (self.folder / FILTER).unlink()
         return restored
+
+    def _others_since(self, epoch: int) -> bool:
+        """Whether anybody but this machine has written since: for a look the owner of that same epoch has."""
+        return self.is_look or self.history.others_since(epoch, self.own.epoch, self.own.node)
 
     # ---- a snapshot, or nothing --------------------------------------------------------------------------
 
@@ -219,7 +225,7 @@ class _Run:
             base = store.mark
             if manifest is not None and base[:2] != (manifest.epoch, manifest.number):
                 raise _Useless(f"its store says {base}")
-            restored = Restored(how, base)
+            restored = Restored(how, base, bytes=manifest.bytes if manifest is not None else 0)
             follower = Follower(self.history, base, is_known=True)
             try:
                 await self._replay(store, follower, manifest.replay_from if manifest else 0, restored)

@@ -51,6 +51,7 @@ class _Taken:
     number: int = 0
     journal_bytes: int = 0
     store_bytes: int = 0
+    at: float = 0.0  # 0: there is none of this owner
 
 
 class _GivenUp(Exception):
@@ -69,6 +70,7 @@ class Snapshots:
         say: Callable[[str], None],
     ) -> None:
         """`folder`: for copies on their way; on the same disk as the stores, so that files can be linked."""
+        self.count, self.bytes = 0, 0  # of all that were taken
         self._objects = objects
         self._ownerships = ownerships
         self._journal = journal
@@ -122,6 +124,11 @@ class Snapshots:
                     self._say(f"no snapshot of partition {partition.number}: {fault}")
             await self._clock.sleep(LOOK_S)
 
+    def last(self, number: int, epoch: int) -> tuple[float, int]:
+        """When the last one of this owner was taken, and how many bytes it has; zeros: there is none."""
+        taken = self._taken.get((number, epoch))
+        return (taken.at, taken.store_bytes) if taken is not None else (0.0, 0)
+
     def _last(self, partition: Partition, own: OwnJournal) -> _Taken:
         key = (partition.number, own.epoch)
         if key not in self._taken:  # not all at the same time
@@ -172,6 +179,8 @@ class Snapshots:
                 last = self._last(partition, own)
                 last.due_at = self._clock.now() + self._every_s
                 last.number, last.journal_bytes, last.store_bytes = manifest.number, journal_bytes, manifest.bytes
+                last.at = manifest.taken_at
+                self.count, self.bytes = self.count + 1, self.bytes + manifest.bytes
                 with suppress(FileNotFoundError):
                     (partition.folder / GAP_NOTE).unlink()
             finally:

@@ -54,7 +54,7 @@ from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.identity import identity
 from gossamer.worker.owned import Owned
-from gossamer.worker.partition import Elsewhere, Keeper, Partition, Surroundings
+from gossamer.worker.partition import Elsewhere, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
 from gossamer.worker.waiting import Waiting, looking, returned
 
@@ -108,7 +108,7 @@ class Worker:
         self._opening = asyncio.Lock()
         self._lost: set[int] = set()  # since they were assigned last
         self._node = welcome.node
-        self._keeper: Keeper | None = None  # of a cluster
+        self._side: Elsewhere | None = None  # of a cluster
         self._owned = Owned(self.clock, self._end_ownership)
         self._exit = AsyncExitStack()
 
@@ -120,8 +120,7 @@ class Worker:
         homes = self._seeds.index(config.crawl.scope)
         self._seeds_read = homes.covered
         self._link_filter = link_filter_of(homes, config, clock, self._filters)
-        side = self._cluster_side()
-        self._keeper = side.keeper if side is not None else None
+        side = self._side = self._cluster_side()
         self._exit.push_async_callback(self._close_partitions)
 
         self.peers = Peers(partitions, self._connect, clock)
@@ -213,7 +212,7 @@ class Worker:
             self._say_once,
             self.crawl.patiently,
             self._kill_point,
-            self._keeper,
+            side.keeper if side is not None else None,
         )
         self.crawl.is_paused = True  # until the first round, when every partition has its owner
 
@@ -295,7 +294,7 @@ class Worker:
                 except StoreInUse:
                     raise
                 except LaterOwner:
-                    if self._keeper is None:
+                    if self._side is None:
                         raise
                     continue  # another node has it by now
                 except (StoreDamaged, ArchiveDamaged, LinksLost, JournalLost) as fault:
@@ -376,7 +375,7 @@ class Worker:
         if ask.owned_until is not None:
             crawl.look_again()  # nobody else tells the loop that it may ask again, by the group or by the journal
         pages_returned = crawl.page_limit.give_back() if ask.give_back else 0
-        return worker_messages.Report(
+        report = worker_messages.Report(
             totals={number: partition.totals for number, partition in self.partitions.items()},
             in_flight=crawl.in_flight,
             active_hosts=sum(partition.frontier.active_hosts for partition in self.partitions.values()),
@@ -400,13 +399,14 @@ class Worker:
             pages_returned=pages_returned,
             returned=returned(self.partitions),
             looking=looking(self.partitions),
-            unread_bytes=self.links.unread_bytes,
+            shared_away=away,
         )
+        return self._side.told(report) if self._side is not None else report
 
     @property
     def _held_up(self) -> str:
         """Why nothing more should be leased, by what keeps the state of our partitions elsewhere."""
-        return self._keeper.held_up if self._keeper is not None else ""
+        return self._side.keeper.held_up if self._side is not None else ""
 
     def _end_ownership(self) -> None:
         self.complain("not sure any more that our partitions are ours: nothing is asked for until that is known")

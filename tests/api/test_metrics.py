@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -9,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from gossamer.api import status_shapes
-from gossamer.api.routes.metrics import METRICS, Facts, table, text_of
+from gossamer.api.metric import Facts
+from gossamer.api.routes.metrics import METRICS, table, text_of
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
+from gossamer.messages.node_messages import ClusterNow, KeepingCounts, Kept, NodeNow, PartitionNow, PartitionTotals
 from gossamer.records import Reason
 from gossamer.settings import Tree
 from gossamer.text import EXPLAINED, TROUBLES
@@ -97,6 +101,41 @@ def test_answer_times_are_a_proper_histogram() -> None:
     assert [label for label, _ in buckets[:-1]] == [f'le="{bound:g}"' for bound in control_messages.FETCH_S]
     assert [count for _, count in buckets] == sorted(count for _, count in buckets)
     assert found["gossamer_answer_seconds_count"] == {"": 6} and found["gossamer_answer_seconds_sum"] == {"": 31.25}
+
+
+def node(name: str, *partitions: PartitionNow, **more: Any) -> NodeNow:
+    return NodeNow(name, 1999.0, 1000.0, partitions, keeping=KeepingCounts(restores=3, restored_s=0.5), **more)
+
+
+CLUSTER = ClusterNow(
+    "news",
+    2000.0,
+    4,
+    (
+        node(
+            "a", PartitionNow(0, 2, 10, PartitionTotals(), Kept(5, 700, 1990.0, 9000)), shared_away="Valkey is away"
+        ),
+        node("b", PartitionNow(0, 1, 10, PartitionTotals()), PartitionNow(1, 1, 7, PartitionTotals()), silent_s=60.0),
+    ),
+    "a",
+    2,
+    is_whole=True,
+)
+
+
+def test_a_cluster_is_told_by_node_and_by_partition_each_of_its_last_owner() -> None:
+    with_valkey = replace(Tree(), cluster=replace(Tree().cluster, redis="redis://127.0.0.1"))
+    found = parsed(text_of(dataclasses.replace(facts(NOW), tree=with_valkey, cluster=CLUSTER)))
+    assert found["gossamer_nodes"]['state="working"'] == found["gossamer_nodes"]['state="missing"'] == 1
+    assert found["gossamer_node_up"] == {'node="a"': 1, 'node="b"': 0}
+    assert found["gossamer_partitions_unowned"] == {"": 3}  # one is at a node that is missing, two at nobody
+    assert found["gossamer_links_behind"] == {'partition="0"': 5, 'partition="1"': 0}
+    assert found["gossamer_snapshot_age_seconds"] == {'partition="0"': 10}
+    assert found["gossamer_journal_unacknowledged_bytes"] == {'node="a"': 700, 'node="b"': 0}
+    assert found["gossamer_node_restore_seconds_total"] == {'node="a"': 0.5, 'node="b"': 0.5}
+    assert found["gossamer_shared_up"] == {'node="a"': 0}  # of the other one nobody knows
+    assert found["gossamer_links_dead_total"] == {"": 2}
+    assert not any(name.startswith("gossamer_node") for name in parsed(text_of(facts(NOW))))  # on one machine
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -49,7 +49,7 @@ async def test_every_link_reaches_its_owner(folder: Path) -> None:
 class Unacknowledged:
     """The journal of a partition, as it is while Kafka does not answer."""
 
-    epoch = position = appended = number = 0
+    epoch = position = appended = number = unacknowledged_bytes = 0
 
     def __init__(self) -> None:
         self.bytes = 0

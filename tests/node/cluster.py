@@ -81,9 +81,9 @@ class Cluster:
         ran = await self.run("crawl", "--cluster", self.file, *seeds, *flags)
         assert ran.code == 0, ran.err
 
-    async def start(self, *names: str) -> None:
+    async def start(self, *names: str, flags: Sequence[object] = ()) -> None:
         for name in names:
-            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
+            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name, *flags)
             inside = self._inside(name)
             node = self.nodes[name] = await start(*words, environment=self.environment, inside=inside)
             said = self._said.setdefault(name, [])

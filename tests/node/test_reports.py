@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gossamer.node.coordinator import current, how_complete
 from gossamer.node.report import NodeReport, PartitionReport, counts_of
-from gossamer.node.verbs import node_facts, node_text
 
 
 def report(node: str, **partitions: PartitionReport) -> NodeReport:
@@ -30,13 +29,6 @@ def test_each_partition_is_counted_once_by_its_last_owner() -> None:
     counts = counts_of([left, now])
     assert (counts["pages"], counts["queued"]) == (67, 0)
     assert counts_of([now, left]) == counts
-
-
-def test_links_that_wait_to_be_added_are_shown() -> None:
-    behind = report("behind", p0=PartitionReport(1, 10, unread_bytes=20_000_000), p1=PartitionReport(1, 20))
-    assert node_facts(behind)["links_unread_bytes"] == 20_000_000
-    assert ", 20.0 MB of links to be added" in node_text(behind, 3.0)
-    assert "to be added" not in node_text(report("abreast", p0=PartitionReport(1, 10)), 3.0)
 
 
 def test_how_a_crawl_is_complete() -> None:

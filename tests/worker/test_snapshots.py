@@ -17,7 +17,7 @@ from gossamer.worker import manifest as manifests
 from gossamer.worker.keeper import ClusterKeeper
 from gossamer.worker.manifest import FILES, Manifest, read_manifest, tidy
 from gossamer.worker.partition import Partition, Snapshot
-from gossamer.worker.restore import GAP_NOTE, How
+from gossamer.worker.restore import GAP_NOTE, How, Restore
 from gossamer.worker.snapshots import Snapshots
 from tests.s3.server import server
 from tests.worker.places import NUMBER, Cluster, Owner, everything, journal_of, keys_in, new_topic, objects_in
@@ -329,3 +329,30 @@ async def test_the_owner_of_partition_0_removes_what_no_snapshot_needs(
                 await asyncio.sleep(0.05)
     finally:
         tidying.cancel()
+
+
+async def test_a_look_that_is_older_than_the_journal_begins_anew_from_a_snapshot(cluster: Cluster) -> None:
+    """Its store is that of nobody: the owner of the same epoch has gone on since."""
+    first, _ = await cluster.gain("a")
+    first.write("one")
+    await first.journal.settled()
+    restore = Restore(cluster.objects, cluster.ownerships, cluster.journal, cluster.clock, cluster.said.append)
+
+    async def look() -> tuple[How, list[str]]:
+        end = await cluster.journal.mark(NUMBER, "look")
+        restored = await restore.look(NUMBER, end, cluster.disk("look"))
+        return restored.how, keys_in(cluster.disk("look"))
+
+    assert await look() == (How.NOTHING, ["one"])
+    snapshots = snapshots_of(cluster)
+    for key in ("two", "three", "four"):
+        first.write(key)
+        await first.journal.settled()
+        await take(cluster, first, snapshots)  # the journal before the one before is deleted
+    first.write("five")
+    await first.journal.settled()
+    assert await look() == (How.SNAPSHOT, ["five", "four", "one", "three", "two"])
+    first.write("six")
+    await first.journal.settled()
+    assert await look() == (How.DISK, ["five", "four", "one", "six", "three", "two"])
+    first.store.close()

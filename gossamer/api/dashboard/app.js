@@ -5,6 +5,7 @@
 //     trends.js     everything over time                                from /history
 //     pages.js      the list of pages                                   from /pages
 //     hosts.js      the table of hosts; host.js one of them             from /hosts
+//     nodes.js      nodes and partitions of a cluster                   from /nodes
 //     lists.js      policies, seeds, settings, exports, log
 //     latest.js     what happens now                                    from /events
 //     why.js        the story of a URL                                  from /why
@@ -22,6 +23,7 @@ import { keepHosts } from "./hosts.js";
 import "./keys.js";
 import * as latest from "./latest.js";
 import { keepLists } from "./lists.js";
+import { keepNodes, showCluster } from "./nodes.js";
 import { keepHistory, showStatus } from "./overview.js";
 import { buildFilters, keepPages } from "./pages.js";
 import { here, show, whenMoved } from "./router.js";
@@ -40,6 +42,7 @@ const KEEP = {
   pages: keepPages,
   hosts: keepHosts,
   host: keepHost,
+  nodes: keepNodes,
   policies: keepLists,
   seeds: keepLists,
   settings: keepLists,
@@ -66,6 +69,7 @@ async function look() {
     found();
     showStatus(status);
     showSteering(status);
+    showCluster(status);
     latest.listen(() => later(0), ended);
     keepView();
     keepQuarantine(status).catch(noteAside);

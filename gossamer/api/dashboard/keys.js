@@ -7,12 +7,18 @@ const goTo = (path) => () => {
   location.hash = address(path);
 };
 
+/** On one machine there is no such view. */
+function goToNodes() {
+  if (!find("#views [data-view=nodes]").hidden) goTo("nodes")();
+}
+
 const KEYS = [
   ["/", "Look up a URL", () => find("#ask-url").focus()],
   ["o", "Overview", goTo("")],
   ["t", "Over time", goTo("trends")],
   ["p", "Pages", goTo("pages")],
   ["h", "Hosts", goTo("hosts")],
+  ["n", "Nodes of a cluster", goToNodes],
   ["r", "Policies", goTo("policies")],
   ["s", "Seeds", goTo("seeds")],
   ["c", "Settings", goTo("settings")],

@@ -66,7 +66,7 @@ function headline(status) {
   const said = {
     paused: status.paused_why,
     draining: `${words.count(status.in_flight)} in flight are being finished, then it ends`,
-    stopped: "the same gossamer crawl command resumes it",
+    stopped: status.cluster ? "gossamer crawl --cluster and nodes go on with it" : "the same gossamer crawl command resumes it",
     complete: "every URL that was found is done",
   }[status.state];
   return [said, since, left, met].filter(Boolean).join(" · ");
@@ -158,11 +158,11 @@ function showMachine(status) {
   match(
     find("#workers"),
     status.workers,
-    ({ number }) => number,
+    ({ node, number }) => `${node ?? ""} ${number}`,
     () => make("li", {}, make("span.worker-name"), make("span.worker-state"), make("span.quiet")),
     (item, worker) => {
       const [name, state, note] = item.children;
-      say(name, `Worker ${worker.number}`);
+      say(name, worker.node ? `${worker.node} ${worker.number}` : `Worker ${worker.number}`);
       say(state, worker.state);
       say(note, `${words.count(worker.in_flight)} in flight, ${words.size(worker.memory_bytes)}`);
       const parts = words.counted(worker.partitions.length, "partition");

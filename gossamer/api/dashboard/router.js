@@ -4,7 +4,7 @@
 
 import { find } from "./dom.js";
 
-const VIEWS = ["overview", "trends", "pages", "hosts", "policies", "seeds", "settings", "exports", "log"];
+const VIEWS = ["overview", "trends", "pages", "hosts", "nodes", "policies", "seeds", "settings", "exports", "log"];
 const listeners = [];
 let present = read();
 

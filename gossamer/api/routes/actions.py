@@ -74,6 +74,7 @@ async def retry(context: Context, body: shapes.Retry) -> shapes.Retried:
     """Whatever comes back waits for its host's turn, and passes robots.txt, budgets and policies anew."""
     if body.reason is not None and body.reason not in CAN_PASS:
         raise NoAnswer(400, "bad_request", f"what was refused for {body.reason} does not pass", entry="reason")
+    context.crawl.must_be_one_machine()
     hosts: list[str | None] = [None]
     if body.domain is not None:
         name = must_be_host(body.domain)

@@ -8,62 +8,26 @@ gap in a picture is true. Counters start again only with a new crawl, those mark
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
 
 from starlette.responses import Response
 
 from gossamer import __version__
-from gossamer.api import status_shapes
 from gossamer.api.context import Context
-from gossamer.api.routes.status import DISK_S, disk_of
+from gossamer.api.metric import Facts, Labels, Metric, Value, Values, by, counter, gauge, running
+from gossamer.api.routes.node_metrics import NODE_METRICS
+from gossamer.api.routes.status import DISK_S, at_nodes, disk_of
 from gossamer.frontier.disk.seen import mistakes
-from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
-from gossamer.settings import Tree
 
 MEDIA_TYPE = "text/plain; version=0.0.4"  # of the format, which is older than its name
 
-Labels = tuple[tuple[str, str], ...]
-Values = Mapping[Labels, float] | float | None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """All that figures are made of."""
-
-    tree: Tree
-    totals: Totals
-    in_flight: int
-    disk: status_shapes.Disk
-    now: control_messages.Now | None
-
-
-Value = Callable[[Facts], Values]
-
-
-@dataclass(frozen=True)
-class Metric:
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    unit: str
-    meaning: str
-    value: Value  # None: not known now
-    labels: tuple[str, ...] = ()
-
-
-def by(label: str, values: Mapping[str, float]) -> Values:
-    return {((label, name),): value for name, value in sorted(values.items())}
-
-
-def running(value: Callable[[control_messages.Now], Values]) -> Value:
-    """A figure that only a running crawl knows."""
-    return lambda facts: value(facts.now) if facts.now is not None else None
-
 
 def of_workers(value: Callable[[control_messages.WorkerNow], float]) -> Value:
-    return running(lambda now: by("worker", {str(worker.number): value(worker) for worker in now.workers}))
+    def name(worker: control_messages.WorkerNow) -> str:
+        return f"{worker.node}/{worker.number}" if worker.node else str(worker.number)
+
+    return running(lambda now: by("worker", {name(worker): value(worker) for worker in now.workers}))
 
 
 def states(facts: Facts) -> Values:
@@ -129,14 +93,6 @@ def of_dns(field: str) -> Value:
 
 def of_disk(field: str) -> Value:
     return lambda facts: float(getattr(facts.disk, field))
-
-
-def counter(name: str, unit: str, meaning: str, value: Value, *labels: str) -> Metric:
-    return Metric(f"gossamer_{name}", "counter", unit, meaning, value, labels)
-
-
-def gauge(name: str, unit: str, meaning: str, value: Value, *labels: str) -> Metric:
-    return Metric(f"gossamer_{name}", "gauge", unit, meaning, value, labels)
 
 
 METRICS = (
@@ -220,6 +176,8 @@ METRICS = (
         "sink",
     ),
     gauge("sink_up", "flag", "1: it takes records", of_sinks(lambda sink, now: not sink.trouble), "sink"),
+    # A cluster.
+    *NODE_METRICS,
     # The machine.
     gauge("memory_bytes", "bytes", "resident: supervisor and workers", running(lambda now: now.memory_bytes)),
     gauge("disk_free_bytes", "bytes", "free on the disk of the crawl's folder", of_disk("free_bytes")),
@@ -249,13 +207,13 @@ METRICS = (
 
 async def metrics(context: Context) -> Response:
     """In Prometheus' text format."""
-    now = await context.crawl.now()
+    now, cluster = await context.crawl.now(), await context.crawl.cluster()
     disk = await context.remembered(("disk",), lambda: context.views.in_thread(lambda: disk_of(context)), DISK_S)
     if now is not None:
-        facts = Facts(context.tree, now.totals, now.in_flight, disk, now)
+        facts = Facts(context.tree, now.totals, now.in_flight, at_nodes(disk, now), now, cluster)
     else:
         facts = await context.views.read(
-            lambda view: Facts(context.tree, view.totals(), view.in_flight(), disk, None)
+            lambda view: Facts(context.tree, view.totals(), view.in_flight(), disk, None, cluster)
         )
     return Response(text_of(facts), media_type=MEDIA_TYPE)
 

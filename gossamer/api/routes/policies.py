@@ -55,6 +55,7 @@ async def put(context: Context, name: str, body: shapes.Policy, *, is_site: bool
         await context.views.in_thread(
             lambda: operator_changes.set_policy(context.folder, name, wanted, is_site=is_site)
         )
+        await context.crawl.policies_changed()
     context.forget("hosts", "domains")
     return policy_of(await context.views.in_thread(context.folder.policies), name, is_site=is_site)
 
@@ -70,6 +71,7 @@ async def put_limits(context: Context, body: shapes.Limits) -> shapes.Limits:
         await context.views.in_thread(
             lambda: operator_changes.set_limits(context.folder, msgspec.structs.asdict(body))
         )
+        await context.crawl.policies_changed()
     return body
 
 

@@ -56,7 +56,10 @@ def status_of(
     recent = now.pages_per_s + now.errors_per_s if now else 0.0
     return shapes.Status(
         at=moment(at) or "",
-        dir=str(context.folder.path),
+        dir=str(context.crawl.where),
+        cluster=context.tree.cluster.name or None,
+        is_whole_cluster=context.crawl.is_whole_cluster,
+        look_age_s=round(age_s, 1) if (age_s := context.views.age_s) is not None else None,
         version=__version__,
         state="complete" if now is None and is_complete else state_of(now),
         running=now is not None,
@@ -100,7 +103,7 @@ def status_of(
         dns=dns_shape(now) if now else None,
         robots=cache_shape(now.robots.asked, now.robots.hits) if now else None,
         memory_bytes=now.memory_bytes if now else None,
-        disk=disk,
+        disk=at_nodes(disk, now),
         workers=[worker_shape(worker) for worker in now.workers] if now else [],
         recrawl=shapes.Recrawl(**recrawl_facts(now.recrawl_plan if now else context.folder.recrawl_plan(), totals)),
     )
@@ -124,6 +127,13 @@ def disk_of(context: Context) -> shapes.Disk:
         archive_bytes=archive,
         state_bytes=max(0, bytes_in(context.folder.path) - archive),
     )
+
+
+def at_nodes(disk: shapes.Disk, now: control_messages.Now | None) -> shapes.Disk:
+    """Of a cluster the node with the least room counts, and not the machine that looks at it."""
+    if now is None or now.cluster is None:
+        return disk
+    return shapes.Disk(now.disk_free_bytes, disk.archive_bytes, disk.state_bytes)
 
 
 def times(counts: list[int]) -> list[shapes.TimeClass]:
@@ -153,6 +163,7 @@ def worker_shape(worker: control_messages.WorkerNow) -> shapes.Worker:
         partitions=worker.partitions,
         memory_bytes=worker.memory_bytes,
         cpu_s=round(worker.cpu_s, 2),
+        node=worker.node or None,
     )
 
 

@@ -63,6 +63,7 @@ class GroupState(NamedTuple):
     losses: int
     fatal_errors: int
     held_up: str  # why it owns nothing for certain; empty: all is well
+    rebalances_in_all: int
 
 
 def rest_s(losses: int, session_s: float) -> float:
@@ -105,6 +106,7 @@ class Group:
         self._is_silent = False  # nobody is told anything: all is known, or the node ends
         self._has_left = False
         self._rebalances, self._reason, self._trouble = 0, "", ""
+        self._rebalances_in_all = 0
         self._losses, self._fatal_errors, self._failed_in_a_row = 0, 0, 0
         self._lost_at: deque[float] = deque(maxlen=16)
         self._is_leaving = False
@@ -124,7 +126,8 @@ class Group:
     def state(self) -> GroupState:
         is_well = self._owned and self._clock.boottime() < self._lease.until
         held_up = "" if is_well else self._trouble or "waits for the group"
-        return GroupState(self._owned, self._rebalances, self._reason, self._losses, self._fatal_errors, held_up)
+        seen = (self._rebalances, self._reason, self._losses, self._fatal_errors)
+        return GroupState(self._owned, *seen, held_up, self._rebalances_in_all)
 
     async def leave(self) -> None:
         """Let go of everything (`revoked` is called), and tell the group: others own it about a second later."""
@@ -250,7 +253,9 @@ class Group:
         self._lease.learn(told)
         if self._owned and self._clock.boottime() < self._lease.until:
             self._trouble = ""
-        self._rebalances, self._reason = told.cgrp.rebalance_cnt, told.cgrp.rebalance_reason
+        count = told.cgrp.rebalance_cnt
+        self._rebalances_in_all += count - self._rebalances if count >= self._rebalances else count
+        self._rebalances, self._reason = count, told.cgrp.rebalance_reason
         coordinator = told.brokers.get(COORDINATOR)
         self._has_left = coordinator is not None and coordinator.req.get("LeaveGroup", 0) > 0
 

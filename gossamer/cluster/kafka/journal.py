@@ -43,6 +43,7 @@ class PartitionJournal:
         self.number = 0  # of the last batch that is acknowledged
         self.bytes = 0  # that were appended
         self.appended = 0  # the number of the last batch
+        self.unacknowledged_bytes = 0
         self._journal = journal
         self._waiting: list[tuple[int, asyncio.Future[int]]] = []
 
@@ -101,9 +102,11 @@ class Journal:
     def send(self, own: PartitionJournal, number: int | None, message: bytes) -> None:
         """`number`: of the batch that is whole with this message."""
         self._unacknowledged_bytes += len(message)
+        own.unacknowledged_bytes += len(message)
 
         def acknowledged(offset: int) -> None:
             self._unacknowledged_bytes -= len(message)
+            own.unacknowledged_bytes -= len(message)
             own.acknowledged(number, offset)
 
         def end(done: asyncio.Future[int]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from socket import gethostname
 
 from gossamer import config
+from gossamer.api.child import served
 from gossamer.clock import RealClock
-from gossamer.commands.verb import add_config_flags, add_setting, extra, flags_of, say, show
+from gossamer.commands.verb import add_config_flags, add_serve_flag, add_setting, extra, flags_of, say, show
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.runtime.event_loop import in_loop
@@ -27,6 +29,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--name", metavar="NAME", help="of this node, for good (default: the machine's name)")
     verb.add_argument("--dir", metavar="D", help="the node's own folder (default: node-NAME)")
     add_setting(verb, "crawl.workers", "N", "worker processes (default: one a core)")
+    add_serve_flag(verb)
     add_config_flags(verb)
 
 
@@ -42,9 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
         from gossamer.node.operating import faults_told  # noqa: PLC0415 - of an extra
         from gossamer.node.run import run_node  # noqa: PLC0415 - of an extra
     folder = CrawlFolder(Path(arguments.dir or f"node-{name}"))
-    with faults_told(), folder.locked():
+    with ExitStack() as serving, faults_told(), folder.locked():
         say(f"node {name}, in {folder.path}")
-        done = in_loop(run_node(name, folder, arguments.cluster, flags, RealClock(), sys.stderr, say))
+
+        def begun() -> str:
+            """Where its dashboard is. Only now the folder is that of a crawl."""
+            if not arguments.is_served:
+                return ""
+            chosen = [word for key in flags if key.startswith("serve.") for word in ("--set", f"{key}={flags[key]}")]
+            return serving.enter_context(served(folder, say, *chosen)).address
+
+        done = in_loop(run_node(name, folder, arguments.cluster, flags, RealClock(), sys.stderr, say, begun))
     ending = done.ending
     show(f"{ENDINGS[ending.why][0].upper()}{ENDINGS[ending.why][1:]}.")
     show(f"  {counted(done.pages, 'page')} by this node in {span(ending.elapsed_s)}")
