@@ -3,7 +3,7 @@
 A worker's life: it connects, says Hello and is told what to crawl (Welcome), says Ready, is given partitions
 (Assign), may have to give some up again (Revoke), knows who owns the others (Owners), reports when asked (Ask,
 Report), is allowed so many pages where they are limited (Allow), does what an operator wants of its partitions
-(AddSeeds, ReleaseUrl, Retry; Did), and is told to go (Leave).
+(AddSeeds, ReleaseUrl, Retry, Instruct; Done), and is told to go (Leave).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
+from gossamer.messages import control_messages
 from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
 from gossamer.records import Reason, Seed
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
@@ -135,6 +136,9 @@ class Report(Message, frozen=True):
     pages_spare: int = 0  # of those left, what nothing in flight is expected to need
     returned: tuple[Returned, ...] = ()  # since its last report
     looking: tuple[tuple[str, int], ...] = ()  # what has changed, and how many refused URLs are looked at again
+    instructed: dict[int, list[tuple[int, int]]] = msgspec.field(
+        default_factory=dict
+    )  # of each partition, in a cluster: `Meta.instructed`
 
 
 class AddSeeds(Message, frozen=True):
@@ -150,6 +154,15 @@ class Retry(Message, frozen=True):
     partition: int
     host: str | None
     reason: Reason | None
+
+
+class Instruct(Message, frozen=True):
+    """An instruction of an operator of a cluster, for a partition that is to remember it (node/instructions.py).
+    None: it concerns others. Answered with how many URLs it concerned."""
+
+    partition: int
+    number: int
+    what: control_messages.Retry | ReleaseUrl | None
 
 
 class Done(Message, frozen=True):
@@ -187,4 +200,4 @@ class NoRoom(Message, frozen=True):
 
 ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
 ToWorker = Welcome | Assign | Revoke | Lose | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave
-ToWorker |= shared.Reply
+ToWorker |= Instruct | shared.Reply

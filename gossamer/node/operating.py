@@ -1,12 +1,11 @@
 """Operating a cluster from anywhere: create a crawl, add seeds, steer it, and hear how its nodes are.
 
-Everything goes over the board and the topic of links; no node is asked directly, and none has to be up. What is on
-the board is durable, and in force on every node as soon as it has read it.
+Everything goes over the board; no node is asked directly, and none has to be up. What is on the board is durable, and
+in force on every node as soon as it has read it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import islice
@@ -17,15 +16,13 @@ from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
 from gossamer.cluster.kafka.client import Appender, KafkaRefused
-from gossamer.cluster.kafka.link_topic import KafkaLinkLog
 from gossamer.cluster.kafka.topics import KafkaAway, Topics
-from gossamer.cluster.partitions import partition_of
 from gossamer.config import ConfigError
 from gossamer.folder import FolderError
 from gossamer.interfaces import JournalLost, LaterOwner
 from gossamer.node.coordinator import current
-from gossamer.node.report import Ended, NodeReport
-from gossamer.records import Link, Seed
+from gossamer.node.report import Ended, NodeReport, ended
+from gossamer.records import Seed
 from gossamer.settings import ClusterSettings, Tree
 
 SEEDS_AT_ONCE = 2000  # of one entry on the board: with the longest URLs it still fits
@@ -80,23 +77,18 @@ class ClusterClient:
                 await self.board.put(key, value)
         await self.board.fence()
 
-    async def add_seeds(self, seeds: Iterable[Seed], partitions: int) -> int:
-        """First on the board, so that every node knows what is in scope; then on their way to their partitions."""
-        log = KafkaLinkLog(self._settings, partitions, self.appender, self._clock)
+    async def add_seeds(self, seeds: Iterable[Seed]) -> int:
+        """On the board: every node learns what is in scope, and the coordinator sends them to their partitions."""
         count, rest = 0, iter(seeds)
-        try:
-            while some := list(islice(rest, SEEDS_AT_ONCE)):
-                token = self._clock.random.getrandbits(32)
-                await self.board.put(f"seeds/{self._clock.now():017.6f}-{token:08x}", msgspec.json.encode(some))
-                await self.board.fence()
-                groups: defaultdict[int, list[Link]] = defaultdict(list)
-                for seed in some:
-                    groups[partition_of(seed.url, partitions)].append(seed.link)
-                await log.append(groups)
-                count += len(some)
-        finally:
-            log.close()
+        while some := list(islice(rest, SEEDS_AT_ONCE)):
+            await self.board.put(f"seeds/{self._name()}", msgspec.json.encode(some))
+            count += len(some)
+        await self.board.fence()
         return count
+
+    def _name(self) -> str:
+        """For an entry that nobody else writes; names sort as they were made."""
+        return f"{self._clock.now():017.6f}-{self._clock.random.getrandbits(32):08x}"
 
     async def set_paused(self, why: str) -> None:
         await self.write({"paused": why.encode()})
@@ -110,13 +102,13 @@ class ClusterClient:
         await self.board.fence()
 
     async def go_on(self) -> None:
+        await self.board.fence()
         if self.board.get("ending") is not None:
             await self.board.delete("ending")
             await self.board.fence()
 
     def ending(self) -> Ended | None:
-        entry = self.board.get("ending")
-        return msgspec.json.decode(entry.value, type=Ended) if entry is not None else None
+        return ended(self.board)
 
     def reports(self) -> dict[str, NodeReport]:
         """Of all nodes that own something, or were heard of lately."""

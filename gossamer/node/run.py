@@ -75,8 +75,9 @@ async def run_node(
         async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
             return (await ownerships.mint(partition, name, is_ours)).epoch
 
-        connections = Connections(client.board, mint, links.ends)
-        node = Node(name, tree, clock, connections, mirror, Topics(tree.cluster.name).links)
+        connections = Connections(client.board, mint, links)
+        topic, keep_plan = Topics(tree.cluster.name).links, folder.set_recrawl_plan
+        node = Node(name, tree, clock, connections, mirror, topic, keep_plan)
         supervisor = Supervisor(folder, tree, clock, out, lambda: None, cluster=node)
         supervisor.seeds_known = SeedList(folder.path).index(tree.crawl.scope)
         return NodeEnded(await supervisor.run(), node.pages)

@@ -93,7 +93,7 @@ async def _add_seeds(file: Path, typed: Callable[[], Iterable[Seed]], say: Say) 
         let_in, refused = accepted_seeds(typed(), tree, folder.policies(), RealClock())
         for each in refused:
             say(f"refused: {each.url} [{each.reason}]")
-        added = await client.add_seeds(let_in.values(), tree.crawl.partitions)
+        added = await client.add_seeds(let_in.values())
         await client.go_on()
         say(f"{counted(added, 'seed')} on their way")
         return 1 if refused else 0

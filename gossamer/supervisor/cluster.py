@@ -7,16 +7,23 @@ from typing import Protocol
 
 from gossamer.messages.worker_messages import Report
 from gossamer.supervisor.coordinator import Coordinator
+from gossamer.supervisor.recrawl_coordinator import Recrawl
 from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.worker_pool import WorkerPool
 
 
 class Cluster(Protocol):
-    """Implemented by `node/node.py`. `wants_back`: workers are to give back pages that they do not need."""
+    """Implemented by `node/node.py`. `wants_back`: workers are to give back pages that they do not need. `outside`:
+    the last that an operator wrote and that workers find in the folder. `before_round`: before they are asked."""
 
     name: str
-    wants_back: bool
 
+    @property
+    def wants_back(self) -> bool: ...
+    @property
+    def outside(self) -> int: ...
+    @property
+    def recrawl(self) -> Recrawl: ...
     @property
     def owned_until(self) -> float: ...
     @property
@@ -25,6 +32,7 @@ class Cluster(Protocol):
     def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None: ...
     async def leave(self) -> None: ...
     def ending(self) -> str: ...
+    def before_round(self) -> None: ...
     def round(
         self,
         coordinator: Coordinator[int, Report],

@@ -361,8 +361,9 @@ class Partition:
 
     def statistics(self) -> PartitionStatistics:
         assert self.planner is not None
-        frontier = self.frontier
-        return self.planner.statistics(frontier.totals.known, frontier.overdue(), frontier.active_sites())
+        frontier, totals = self.frontier, self.frontier.totals
+        active_sites = frontier.active_sites()
+        return self.planner.statistics(totals.known, frontier.overdue(), active_sites, totals.requests)
 
     def take_ranks(self, ranks: Ranks | None) -> None:
         assert self.planner is not None

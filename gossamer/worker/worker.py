@@ -38,13 +38,12 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.retry import retry_all
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import ReleaseUrl, SlowHost
 from gossamer.process.processor import Processor
-from gossamer.records import Link, Outcome, Reason, RobotsCopy, Seed, Url
+from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
 from gossamer.runtime.log import Log
 from gossamer.schedule.credit import share_out
@@ -54,6 +53,7 @@ from gossamer.seeds import SeedList
 from gossamer.settings import CrawlSettings
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Keeper, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
@@ -257,10 +257,10 @@ class Worker:
                 self.crawl.allow(pages)
             case worker_messages.AddSeeds(partition=number, seeds=seeds):
                 return worker_messages.Done(self.add_seeds(number, seeds))
-            case ReleaseUrl(url=url, drop=drop):
-                return self._release_url(url, drop=drop)
-            case worker_messages.Retry(partition=number, host=host, reason=reason):
-                return self._retry(number, host, reason)
+            case ReleaseUrl(url=url):
+                return self._carry_out(partition_of(url, self.config.crawl.partitions), message)
+            case worker_messages.Retry(partition=number) | worker_messages.Instruct(partition=number):
+                return self._carry_out(number, message)
             case worker_messages.Leave():
                 self.crawl.stop()
         return None
@@ -386,6 +386,7 @@ class Worker:
             pages_returned=pages_returned,
             returned=returned(self.partitions),
             looking=looking(self.partitions),
+            instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
         )
 
     @property
@@ -433,16 +434,8 @@ class Worker:
         self.crawl.look_again()
         return new
 
-    def _release_url(self, url: Url, *, drop: bool) -> worker_messages.Done:
-        partition = self.partitions.get(partition_of(url, self.config.crawl.partitions))
-        if partition is None:
-            return worker_messages.Done(None)
-        done = partition.frontier.release_url(url, drop=drop)
-        self.crawl.look_again()
-        return worker_messages.Done(int(done))
-
-    async def _retry(self, number: int, host: str | None, reason: Reason | None) -> worker_messages.Done:
-        count = await retry_all(lambda: self._frontier(number), host, reason)
+    async def _carry_out(self, number: int, what: Wanted) -> worker_messages.Done:
+        count = await carry_out(lambda: self._frontier(number), what)
         self._rules.forget()
         self.crawl.look_again()
         return worker_messages.Done(count)
