@@ -43,6 +43,7 @@ class Assign(Message, frozen=True):
 
     partition: int
     epoch: int
+    accept_loss: bool = False  # somebody has said to go on from what is there, whatever is gone
 
 
 class Assigned(Message, frozen=True):

@@ -18,6 +18,7 @@ from gossamer.cluster.kafka.journal import Journal
 from gossamer.cluster.kafka.topics import Topics
 from gossamer.cluster.ownership import Ownerships
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.node import ranks
 from gossamer.node.mirror import Mirror
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.worker.restore import Restore
@@ -55,4 +56,6 @@ async def look(file: Path, clock: Clock, say: Callable[[str], None]) -> CrawlFol
                     await restore.look(number, await journal.mark(number, "look"), folder.partition(number))
 
             await asyncio.gather(*map(bring_up, range(tree.crawl.partitions)))
+            if (ranked := client.board.get(ranks.KEY)) is not None:
+                await asyncio.to_thread(ranks.fetch, ranked.value.decode(), objects, folder)
     return folder

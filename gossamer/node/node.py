@@ -30,6 +30,8 @@ from gossamer.node.allowance import OwnAllowance
 from gossamer.node.coordinator import ClusterCoordinator, Topic
 from gossamer.node.instructions import INSTRUCTIONS, Instructions
 from gossamer.node.mirror import Mirror, is_outside
+from gossamer.node.ranks import RanksFollower
+from gossamer.node.recovery import Recovery
 from gossamer.node.recrawl import NodeRecrawl
 from gossamer.node.report import COUNTED, Allowance, Decisions, NodeReport, PartitionReport, ended
 from gossamer.schedule.recrawl_plan import RecrawlPlan
@@ -52,6 +54,7 @@ class Connections:
     board: Board
     mint: Callable[[int, Callable[[], bool]], Awaitable[int]]  # a new epoch of a partition, while it is ours
     links: Topic
+    ranks: RanksFollower
 
 
 class Node:
@@ -77,9 +80,12 @@ class Node:
         self._mirror = mirror
         self._group_topic = group_topic
         self._group: Group | None = None
+        self._pool: WorkerPool | None = None
         self._allowance = OwnAllowance(clock, config.cluster.session_s)
         self._instructions = Instructions(self._board, config.crawl.partitions)
         self.recrawl = NodeRecrawl(self._board, config.schedule, clock, self._own_epochs, keep_plan)
+        self._recovery = Recovery(self._board, clock)
+        self._ranks = connections.ranks
         self._decisions = Decisions("", -1)
         self._unmirrored: deque[str] = deque()  # keys of the board that have changed
         self._mine: Collection[int] = ()  # partitions, as the pool has them
@@ -121,7 +127,8 @@ class Node:
 
     def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None:
         self._say = say
-        self._mine = pool.mine
+        self._pool, self._mine = pool, pool.mine
+        pool.accepts_loss = self._recovery.is_accepted
 
         async def assigned(partitions: frozenset[int]) -> None:
             pool.gain(partitions)
@@ -148,8 +155,8 @@ class Node:
             await self._group.leave()
         if self._reporting is not None:
             self._reporting.cancel()
-        self.recrawl.close()
-        self._instructions.close()
+        for part in (self.recrawl, self._instructions, self._recovery, self._ranks):
+            part.close()
         if last is not None and not self._board.held_up:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORD_S):
@@ -184,6 +191,9 @@ class Node:
     def before_round(self) -> None:
         """Pages that may be others' by now are taken back with the same message that lets workers go on."""
         self._allowance.look()
+        self._ranks.look(self._say)
+        if self._pool is not None:
+            self._recovery.round(self._pool)
 
     def round(
         self,

@@ -24,6 +24,7 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.node.mirror import Mirror
 from gossamer.node.node import Connections, Node
 from gossamer.node.operating import ClusterClient, check_settings
+from gossamer.node.ranks import RanksFollower
 from gossamer.seeds import SeedList
 from gossamer.settings import SinksSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
@@ -68,14 +69,16 @@ async def run_node(
         folder.go_by_format()
         kafka = (tree.cluster.kafka, tree.cluster.kafka_options)
         journal = Journal(Topics(tree.cluster.name).journal, client.appender, *kafka)
-        ownerships = Ownerships(open_state(tree.archive), journal)
+        objects = open_state(tree.archive)
+        ownerships = Ownerships(objects, journal)
         links = KafkaLinkLog(tree.cluster, tree.crawl.partitions, client.appender, clock)
         opened.callback(links.close)
 
         async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
             return (await ownerships.mint(partition, name, is_ours)).epoch
 
-        connections = Connections(client.board, mint, links)
+        ranks = RanksFollower(client.board, objects, folder, clock)
+        connections = Connections(client.board, mint, links, ranks)
         topic, keep_plan = Topics(tree.cluster.name).links, folder.set_recrawl_plan
         node = Node(name, tree, clock, connections, mirror, topic, keep_plan)
         supervisor = Supervisor(folder, tree, clock, out, lambda: None, cluster=node)

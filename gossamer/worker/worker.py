@@ -243,8 +243,8 @@ class Worker:
 
     def handle(self, message: Message) -> Answer | Awaitable[Answer]:
         match message:
-            case worker_messages.Assign(partition=number, epoch=epoch):
-                return self._assign(number, epoch)
+            case worker_messages.Assign(partition=number, epoch=epoch, accept_loss=accept_loss):
+                return self._assign(number, epoch, accept_loss=accept_loss)
             case worker_messages.Revoke(partition=number, within_s=within_s):
                 return self.revoked([number], within_s)
             case worker_messages.Lose(partition=number):
@@ -265,7 +265,7 @@ class Worker:
                 self.crawl.stop()
         return None
 
-    async def assigned(self, partitions: Collection[int], epoch: int) -> dict[int, str]:
+    async def assigned(self, partitions: Collection[int], epoch: int, *, accept_loss: bool = False) -> dict[int, str]:
         damaged: dict[int, str] = {}
         self._lost.difference_update(partitions)
         for number in partitions:
@@ -276,9 +276,8 @@ class Worker:
                 if number in self._lost:
                     continue
                 try:
-                    partition = await Partition.open(
-                        number, epoch, self._around, self._policies, self._recrawl_plan, self._ranks
-                    )
+                    told = (self._policies, self._recrawl_plan, self._ranks)
+                    partition = await Partition.open(number, epoch, self._around, *told, accept_loss=accept_loss)
                 except StoreInUse:
                     raise
                 except LaterOwner:
@@ -319,8 +318,8 @@ class Worker:
                 self.crawl.drop(partition)
                 await partition.lose()
 
-    async def _assign(self, number: int, epoch: int) -> worker_messages.Assigned:
-        damaged = await self.assigned([number], epoch)
+    async def _assign(self, number: int, epoch: int, *, accept_loss: bool) -> worker_messages.Assigned:
+        damaged = await self.assigned([number], epoch, accept_loss=accept_loss)
         if number in damaged:
             return worker_messages.Assigned(Totals(), damaged[number])
         partition = self.partitions.get(number)
