@@ -62,7 +62,7 @@ class Node:
 
     def __init__(
         self,
-        name: str,
+        identity: str,
         config: Tree,
         clock: Clock,
         connections: Connections,
@@ -70,8 +70,9 @@ class Node:
         group_topic: str,
         keep_plan: Callable[[RecrawlPlan], None],
     ) -> None:
-        """`keep_plan`: told each new recrawl plan."""
-        self.name = name
+        """`identity`: NAME/ID, see `run.keep_name`. `keep_plan`: told each new recrawl plan."""
+        self.name = identity.partition("/")[0]
+        self.identity = identity
         self.pages = 0  # that this node has fetched since it started
         self._config = config
         self._clock = clock
@@ -192,6 +193,12 @@ class Node:
         """Pages that may be others' by now are taken back with the same message that lets workers go on."""
         self._allowance.look()
         self._ranks.look(self._say)
+        if self._group is not None and self._group.is_fenced and self._pool is not None:
+            self._group.abandon()
+            self._pool.trouble = (
+                f"another node called {self.name} has joined, in another folder or on another machine: this one "
+                "ends, and the other has its partitions. Give one of them another --name and --dir"
+            )
         if self._pool is not None:
             self._recovery.round(self._pool)
 

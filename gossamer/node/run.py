@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple, TextIO
 
 from msgspec.structs import replace
@@ -50,7 +51,7 @@ async def run_node(
     """Crawl as a part of a cluster, until the crawl is over or somebody stops us."""
     cluster = config.load(None, file, flags).tree
     check_settings(cluster)
-    keep_name(folder, name, cluster.cluster.name)
+    identity = keep_name(folder, name, cluster.cluster.name)
     async with AsyncExitStack() as opened:
         client = await opened.enter_async_context(ClusterClient.connected(cluster.cluster, clock))
         await _wait_for_crawl(client.board, say, clock)
@@ -74,26 +75,45 @@ async def run_node(
         links = KafkaLinkLog(tree.cluster, tree.crawl.partitions, client.appender, clock)
         opened.callback(links.close)
 
+        said: set[str] = set()
+
+        def say_once(text: str) -> None:
+            if text not in said:
+                said.add(text)
+                say(text)
+
         async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
-            return (await ownerships.mint(partition, name, is_ours)).epoch
+            own = await ownerships.mint(partition, identity, is_ours)
+            if await ownerships.has_namesake_before(own):
+                # It hears of us with its next heartbeat, and asks for nothing when its lease is over.
+                wait_s = tree.cluster.session_s
+                say_once(f"another node called {name} owned partitions: nothing is asked for before {wait_s:.0f} s")
+                await clock.sleep(wait_s)
+            return own.epoch
 
         ranks = RanksFollower(client.board, objects, folder, clock)
         connections = Connections(client.board, mint, links, ranks)
         topic, keep_plan = Topics(tree.cluster.name).links, folder.set_recrawl_plan
-        node = Node(name, tree, clock, connections, mirror, topic, keep_plan)
+        node = Node(identity, tree, clock, connections, mirror, topic, keep_plan)
         supervisor = Supervisor(folder, tree, clock, out, lambda: None, cluster=node)
         supervisor.seeds_known = SeedList(folder.path).index(tree.crawl.scope)
-        return NodeEnded(await supervisor.run(), node.pages)
+        try:
+            return NodeEnded(await supervisor.run(), node.pages)
+        except* FolderError as faults:
+            raise faults.exceptions[0] from faults
 
 
-def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
-    """A folder is that of one node: another one would take what it finds there for its own."""
-    note, whose = folder.path / NODE_FILE, f"{name} of {cluster}\n"
+def keep_name(folder: CrawlFolder, name: str, cluster: str) -> str:
+    """A folder is that of one node: another one would take what it finds there for its own. Returns its name with a
+    number that only this folder has."""
+    note, whose = folder.path / NODE_FILE, f"{name} of {cluster}"
     folder.path.mkdir(parents=True, exist_ok=True)
-    if note.exists() and note.read_text(encoding="utf-8") != whose:
-        found = note.read_text(encoding="utf-8").strip()
-        raise FolderError(f"{folder.path} is the folder of node {found}: use another --dir, or that --name")
-    atomic.replace(note, whose.encode())
+    found = note.read_text(encoding="utf-8").splitlines() if note.exists() else []
+    if found and found[0] != whose:
+        raise FolderError(f"{folder.path} is the folder of node {found[0]}: use another --dir, or that --name")
+    number = found[1] if len(found) > 1 else token_hex(8)
+    atomic.replace(note, f"{whose}\n{number}\n".encode())
+    return f"{name}/{number}"
 
 
 async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:

@@ -17,6 +17,7 @@ class Cluster(Protocol):
     the last that an operator wrote and that workers find in the folder. `before_round`: before they are asked."""
 
     name: str
+    identity: str  # its name, and which folder that is
 
     @property
     def wants_back(self) -> bool: ...

@@ -193,7 +193,7 @@ class Supervisor:
                 WorkerPool(
                     *(self.folder, config, shared, tasks, self.warn, self._log_fd, self._forked),
                     begin=self._cluster.begin if self._cluster is not None else None,
-                    node=self._cluster.name if self._cluster is not None else "",
+                    node=self._cluster.identity if self._cluster is not None else "",
                 ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
                 Sinks(self.folder, config.sinks, self.clock, self.warn) as sinks,

@@ -12,6 +12,7 @@ import shutil
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,10 @@ class Cluster:
         ran = await self.run("crawl", "--cluster", self.file, *seeds, *flags)
         assert ran.code == 0, ran.err
 
-    async def start(self, *names: str) -> None:
+    async def start(self, *names: str, called: str = "") -> None:
+        """`called`: what the node calls itself; else as we do. Its folder is named as we call it."""
         for name in names:
-            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name)
+            words = ("node", "--cluster", self.file, "--name", called or name, "--dir", self.folder / name)
             node = self.nodes[name] = await start(*words, environment=ENVIRONMENT)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None
@@ -134,11 +136,18 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, *, hosts: int = 8, pages: int = 12, brokers: Kafka | None = None, **settings: object
+    folder: Path,
+    *,
+    hosts: int = 8,
+    pages: int = 12,
+    not_found: float = 0.0,
+    brokers: Kafka | None = None,
+    **settings: object,
 ) -> AsyncIterator[Cluster]:
     """`settings`: `crawl__max_pages=3` is `crawl.max_pages`."""
     folder.mkdir(parents=True, exist_ok=True)
     options = WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
+    options = replace(options, not_found=not_found)
     async with serve(Web(options)) as web:
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
         made = Cluster(folder, web, brokers or kafka(), chosen)
