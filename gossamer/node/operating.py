@@ -141,17 +141,22 @@ class ClusterClient:
     async def until(self, is_done: Callable[[Mapping[str, NodeReport]], bool]) -> Waited:
         """Wait until the reports of the nodes say so; at most `WAIT_S`, and not where nobody is up."""
         news = asyncio.Event()
-        self.board.subscribe(lambda key, value: news.set() if key.startswith("node/") else None)
-        now = heard_at = began_at = self._clock.now()
+        heard_at = began_at = self._clock.now()
+
+        def changed(key: str, _value: bytes | None) -> None:
+            nonlocal heard_at
+            if key.startswith("node/"):
+                heard_at = self._clock.now()
+                news.set()
+
+        self.board.subscribe(changed)
         while not is_done(self.reports()):
-            if now - heard_at >= SILENT_S:
+            if self._clock.now() >= heard_at + SILENT_S:
                 return Waited.NOBODY
-            if now - began_at >= WAIT_S:
+            if self._clock.now() >= began_at + WAIT_S:
                 return Waited.LATE
             news.clear()
             await self._clock.wait(news, heard_at + SILENT_S)
-            now = self._clock.now()
-            heard_at = now if news.is_set() else heard_at
         return Waited.DONE
 
     async def stop(self) -> None:

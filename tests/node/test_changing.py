@@ -1,10 +1,11 @@
-"""What an operator changes at the stores of a cluster, through the command: once for each partition, whoever owns it."""
+"""What an operator changes at the stores of a cluster, by the command: once for each partition, whoever owns it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -43,7 +44,7 @@ async def test_a_retry_that_nobody_could_carry_out_is_carried_out_once_by_whoeve
 
 
 async def test_a_crawl_of_two_nodes_is_planned_ranked_and_tried_again_as_a_whole(folder: Path) -> None:
-    settings = {"schedule__shortest_s": 2, "schedule__visits_a_day": 86_400, "schedule__first_guess_s": 10}
+    settings: Any = {"schedule__shortest_s": 2, "schedule__visits_a_day": 86_400, "schedule__first_guess_s": 10}
     async with cluster(folder, hosts=HOSTS, pages=PAGES, not_found=0.2, **settings) as made:
         await made.crawl("--forever")
         await made.start("n1", "n2")
@@ -77,7 +78,7 @@ async def test_a_crawl_of_two_nodes_is_planned_ranked_and_tried_again_as_a_whole
 
         await made.kill("n1", with_disk=True)  # what it had carried out is known to whoever has its partitions next
         async with asyncio.timeout(60):
-            while [node["node"] for node in (await made.status())["nodes"]] != ["n2"]:
+            while [node["node"] for node in (await made.status())["nodes"]] != ["n2"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
         await asyncio.sleep(3)
         assert set(missing(made).values()) == {2}

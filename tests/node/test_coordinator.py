@@ -186,9 +186,10 @@ async def test_a_node_tells_once_for_each_plan_and_hands_the_plan_to_its_workers
     assert node.take({0: statistics(100), 1: statistics(7)}, [0]) is None  # another node's is not ours to tell
     await settle(node, stage)
     stage.clock.advance(5.0)
-    assert not node.wants_statistics and stage.board.keys("statistics/") == ["statistics/000"]
+    wants, told_by = node.wants_statistics, stage.board.keys("statistics/")
+    assert (wants, told_by) == (False, ["statistics/000"])
     epochs[0] = 4  # it moved to another worker, whose word it is now
-    assert node.wants_statistics
+    assert node.wants_statistics is True
     node.take({0: statistics(120)}, [0])
     await settle(node, stage)
     await stage.board.put(recrawl.PLAN, recrawl.encode(RecrawlPlan(known=500)))
@@ -196,9 +197,9 @@ async def test_a_node_tells_once_for_each_plan_and_hands_the_plan_to_its_workers
     plan = node.take({}, [0])
     assert plan is not None and (plan.known, plan.given) == (500, {0: {1: 120}}) and kept == [plan]
     assert node.take({}, [0]) is None
-    assert not node.wants_statistics
+    wants = node.wants_statistics
     stage.clock.advance(10.0)
-    assert node.wants_statistics  # for the next one
+    assert (wants, node.wants_statistics) == (False, True)  # for the next one
 
 
 async def settle(node: NodeRecrawl, stage: Stage) -> None:
