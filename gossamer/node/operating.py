@@ -130,12 +130,16 @@ class ClusterClient:
                 count += sum(map(len, some.values()))
         finally:
             log.close()
-        await self.board.put("links", self._name().encode())
-        await self.board.fence()
+        await self._begin_again()
         return count
 
     async def accept_loss(self, partition: int) -> None:
         await self.board.put(recovery.key_of(partition), msgspec.json.encode(Accepted(self._clock.now())))
+        await self._begin_again()
+
+    async def _begin_again(self) -> None:
+        """There is something to do that an earlier end knew nothing of."""
+        await self.board.put("again", self._name().encode())
         await self.board.fence()
 
     async def until(self, is_done: Callable[[Mapping[str, NodeReport]], bool]) -> Waited:

@@ -5,7 +5,7 @@
     seeds/NNNNNN      seeds, one a line, in the order in which they were added
     policies, paused  as in a crawl's folder
     instructions/N    what an operator wants done at the stores, once for each partition (instructions.py)
-    links             somebody has appended links to the topic that come from no page
+    again             somebody has made work in another way: appended links to their topic, or accepted a loss
     ranks             which object has the ranks (ranks.py)
     accept/NNN        somebody goes on with a partition of which something is lost (recovery.py)
     ending            why the crawl is over; deleted when somebody goes on with it
@@ -32,7 +32,7 @@ import msgspec
 
 from gossamer.cluster.kafka.board import Board
 
-WORK = ("crawl", "seeds/", "policies", "instructions/", "links")  # what operators write that may make work
+WORK = ("crawl", "seeds/", "policies", "instructions/", "again")  # what operators write that may make work
 OUTSIDE = (*WORK, "paused")
 
 

@@ -382,7 +382,8 @@ class WorkerPool:
     async def let_go(self, partitions: Collection[int]) -> None:
         """Give them up in order: they may be opened elsewhere when this returns."""
         self.mine.difference_update(partitions)
-        self._forget_damage(partitions)
+        if not self.is_leaving:
+            self._forget_damage(partitions)
         self._leave_to_others(partitions)
         self._deal()
         while any(self.owners[number] is not None or number in self._moving for number in partitions):
