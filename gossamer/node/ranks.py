@@ -47,7 +47,7 @@ def _chunks(folder: CrawlFolder) -> Iterator[bytes]:
 
 
 def fetch(name: str, objects: Objects, folder: CrawlFolder) -> None:
-    """Have these ranks in this folder. Raises OSError where they are not to be had now."""
+    """Have these ranks in this folder. Raises OSError where they cannot be fetched now."""
     if name_of(folder) == name:
         return
     with replacing(folder.path / FILE) as partial, partial.open("wb") as file:
@@ -76,7 +76,7 @@ class RanksFollower:
                 self._have = self._fetching.result()
             except OSError as fault:
                 self._try_at = self._clock.now() + AGAIN_S
-                say(f"the ranks cannot be had yet: {fault}")
+                say(f"the ranks cannot be fetched yet: {fault}")
             self._fetching = None
         entry = self._board.get(KEY)
         if entry is not None and entry.value.decode() != self._have and self._clock.now() >= self._try_at:
