@@ -355,11 +355,12 @@ class LinkBatch(msgspec.Struct, frozen=True):
 
 
 class LinksLost(Exception):
-    """Links that nobody has read are not in the log any more: a person has to look."""
+    """Links that nobody has read are not in the log any more: a person has to look. `first`: where it begins now."""
 
-    def __init__(self, text: str, partition: int) -> None:
+    def __init__(self, text: str, partition: int, first: int = 0) -> None:
         super().__init__(text)
         self.partition = partition
+        self.first = first
 
 
 class LinkLog(Protocol):

@@ -128,7 +128,7 @@ class ClusterCrawlClient(CrawlClient):
         let_in, refused = accepted_seeds(seeds, self._tree, self._folder.policies(), self._clock)
         known = SeedList(self._folder.path).index(self._tree.crawl.scope)
         new = [seed for url, seed in let_in.items() if not known.has(url)]
-        await self._client.add_seeds(new, self._tree.crawl.partitions)
+        await self._client.add_seeds(new)
         if new:
             await self._client.go_on()
         return SeedsAdded(len(new), len(seeds) - len(refused) - len(new), refused)

@@ -39,7 +39,7 @@ class Ownership(msgspec.Struct, frozen=True):
 
     partition: int
     epoch: int
-    node: str
+    node: str  # NAME/ID: its name, and which folder that is; two folders of one name are not the same owner
     cut: int  # the offset of its marker in the journal
     token: str = ""  # tells two of the same node apart
 
@@ -154,6 +154,14 @@ class Ownerships:
             if await self._objects.create(_name("ownership", partition, epoch), msgspec.json.encode(record)):
                 return record
 
+    async def has_namesake_before(self, own: Ownership) -> bool:
+        """Whether a node of the same name in another folder owned the partition right before, and has not given it
+        up: it may still be at work, because the group knows names only."""
+        before = await asyncio.to_thread(self._read, _name("ownership", own.partition, own.epoch - 1), Ownership)
+        if before is None or before.node == own.node or _called(before) != _called(own):
+            return False
+        return await self.released(own.partition, before.epoch) is None
+
     async def history(self, partition: int) -> History:
         epochs = await asyncio.to_thread(self._epochs, partition)
         names = [_name("ownership", partition, epoch) for epoch in epochs]
@@ -182,6 +190,10 @@ class Ownerships:
             return msgspec.json.decode(self._objects.read(name, 0, RECORD_BYTES_MAX), type=kind)
         except FileNotFoundError:
             return None
+
+
+def _called(own: Ownership) -> str:
+    return own.node.partition("/")[0]
 
 
 def _name(kind: str, partition: int, epoch: int) -> str:

@@ -1,7 +1,7 @@
 """A robots.txt that redirects to a host of another node: asked by the owner of that host, in a turn of its own.
 
 The asker sends a question to the partition of the host (gossamer/questions.py) and lets its own host wait; when the
-host's turn comes again, and the answer is there, it counts as if it had been fetched here. The owner books a turn of
+host's turn comes again, and the answer is there, it counts as if it had been fetched here. The owner takes a turn of
 the host as for a robots.txt of its own partitions, makes the one request, and answers into the partition of the
 origin. So nodes need no connections, and a host is asked by its owner alone.
 

@@ -75,6 +75,7 @@ GROUPS = (
             "verify": "check all that is stored: stores, archive records and their digests",
             "compact": "join the archive's files, and drop versions that are not to be kept",
             "rebuild": "make the store of a lost or damaged partition anew from the archive",
+            "recover": "go on with a partition of a cluster of which something is lost for good",
         },
     ),
     Group(
@@ -92,7 +93,7 @@ GROUPS = (
 VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 
 # Where a verb's file is not commands/VERB.py.
-FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node"}
+FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node", "recover": "cluster.recover"}
 FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 
 

@@ -361,9 +361,30 @@ class Frontier:
 
     # ---- another try -------------------------------------------------------------------------------------
 
-    def release_url(self, url: Url, *, drop: bool = False) -> bool:
-        """Let a URL out of quarantine: to be tried again, or dropped for good. False: it is not in there."""
-        return release_url(self._parts.change(), self._parts.reader, url, drop=drop)
+    def release_url(self, url: Url, *, drop: bool = False, instruction: int | None = None) -> bool:
+        """Let a URL out of quarantine: to be tried again, or dropped for good. False: it is not in there.
+
+        `instruction`: carried out with it, in the same batch."""
+        if instruction is not None:
+            self._parts.meta.note_instruction(instruction, 1)
+        done = release_url(self._parts.change(), self._parts.reader, url, drop=drop)
+        if instruction is not None and not done:
+            self.note_instruction(instruction, 0)
+        return done
+
+    @property
+    def instructed(self) -> list[tuple[int, int]]:
+        """The last instructions of operators of a cluster that were carried out: number, and URLs concerned."""
+        return self._parts.meta.instructed
+
+    def note_instruction(self, number: int, urls: int) -> None:
+        self._parts.meta.note_instruction(number, urls)
+        self.save_plans()
+
+    def read_links_from(self, position: int) -> None:
+        """What the link log had before this position is lost, and somebody has accepted that."""
+        self._parts.meta.log_position = position
+        self.save_plans()
 
     def retry(self, host: str | None, reason: Reason | None, cursor: Cursor) -> tuple[int, Cursor | None]:
         """Bring back some of what failed, rests or was refused, see retry.py: how many URLs, and where to go on."""

@@ -72,7 +72,10 @@ class Running:
         crawl.allow((self._tree.crawl.max_pages or 0) - worker.pages)
         crawl.is_paused = False
         self._stop_at_the_limit()
-        self._recrawl = RecrawlCoordinator(worker.folder, worker.config.schedule, worker.clock)
+        folder = worker.folder
+        self._recrawl = RecrawlCoordinator(
+            folder.recrawl_plan(), worker.config.schedule, worker.clock, folder.set_recrawl_plan
+        )
         self._visit_again()
         self._begin()
         self._watching = asyncio.create_task(self._watch())
@@ -126,8 +129,7 @@ class Running:
         self._news.set()
         self.worker.look_at_folder()
         if self._recrawl.wants_statistics:
-            requests = sum(totals.requests for totals in self._totals)
-            plan = self._recrawl.take(self.worker.statistics(), self.worker.partitions, requests)
+            plan = self._recrawl.take(self.worker.statistics(), self.worker.partitions)
             if plan is not None:
                 self.worker.apply_plan(plan)
         self._stop_at_the_limit()

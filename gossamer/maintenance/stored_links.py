@@ -32,22 +32,29 @@ REMEMBERED = 1_000_000  # URLs that were sent, some 150 MB: most are linked to f
 
 def send_again(folder: CrawlFolder, clock: Clock) -> int:
     """How many URLs are on their way now. Raises FolderError where the crawl is running."""
-    view = ExportView(folder.path)
-    with folder.locked(), view:
-        log, count = FileLinkLog(folder.links), 0
-        groups: defaultdict[int, list[Link]] = defaultdict(list)
-        try:
-            for link in _accepted(view, clock):
-                count += 1
-                group = groups[partition_of(link.url, len(view.partitions))]
-                group.append(link)
-                if len(group) == MESSAGE_LINKS:
-                    asyncio.run(log.append(groups))
-                    groups.clear()
-            asyncio.run(log.append(groups))
-        finally:
-            log.close()
+    log, count = FileLinkLog(folder.links), 0
+    try:
+        with folder.locked():
+            for groups in found_again(folder, clock):
+                asyncio.run(log.append(groups))
+                count += sum(map(len, groups.values()))
+    finally:
+        log.close()
     return count
+
+
+def found_again(folder: CrawlFolder, clock: Clock) -> Iterator[dict[int, list[Link]]]:
+    """The links, by their partitions, some at a time."""
+    groups: defaultdict[int, list[Link]] = defaultdict(list)
+    view = ExportView(folder.path)
+    with view:
+        for link in _accepted(view, clock):
+            group = groups[partition_of(link.url, len(view.partitions))]
+            group.append(link)
+            if len(group) == MESSAGE_LINKS:
+                yield dict(groups)
+                groups.clear()
+        yield dict(groups)
 
 
 def _accepted(view: ExportView, clock: Clock) -> Iterator[Link]:

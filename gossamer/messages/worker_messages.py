@@ -3,7 +3,7 @@
 A worker's life: it connects, says Hello and is told what to crawl (Welcome), says Ready, is given partitions
 (Assign), may have to give some up again (Revoke), knows who owns the others (Owners), reports when asked (Ask,
 Report), is allowed so many pages where they are limited (Allow), does what an operator wants of its partitions
-(AddSeeds, ReleaseUrl, Retry; Did), and is told to go (Leave).
+(AddSeeds, ReleaseUrl, Retry, Instruct; Done), and is told to go (Leave).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
+from gossamer.messages import control_messages
 from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
 from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.records import Reason, Seed
@@ -43,6 +44,7 @@ class Assign(Message, frozen=True):
 
     partition: int
     epoch: int
+    accept_loss: bool = False  # somebody has said to go on from what is there, whatever is gone
 
 
 class Assigned(Message, frozen=True):
@@ -140,6 +142,9 @@ class Report(Message, frozen=True):
     kept: dict[int, Kept] = msgspec.field(default_factory=dict)  # of each partition, in a cluster
     keeping: KeepingCounts = msgspec.field(default_factory=KeepingCounts)
     shared_away: str = ""  # why it judges copies and pace by itself
+    instructed: dict[int, list[tuple[int, int]]] = msgspec.field(
+        default_factory=dict
+    )  # of each partition, in a cluster: `Meta.instructed`
 
 
 class AddSeeds(Message, frozen=True):
@@ -155,6 +160,15 @@ class Retry(Message, frozen=True):
     partition: int
     host: str | None
     reason: Reason | None
+
+
+class Instruct(Message, frozen=True):
+    """An instruction of an operator of a cluster, for a partition that is to remember it (node/instructions.py).
+    None: it concerns others. Answered with how many URLs it concerned."""
+
+    partition: int
+    number: int
+    what: control_messages.Retry | ReleaseUrl | None
 
 
 class Done(Message, frozen=True):
@@ -192,4 +206,4 @@ class NoRoom(Message, frozen=True):
 
 ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
 ToWorker = Welcome | Assign | Revoke | Lose | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave
-ToWorker |= shared.Reply
+ToWorker |= Instruct | shared.Reply

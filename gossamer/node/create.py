@@ -55,6 +55,6 @@ async def create_crawl(
             made = {key: (folder.path / FILES[key]).read_bytes() for key in kept}
             chosen = typed()
             await client.write(made)
-            seeds = await client.add_seeds(chosen, configuration.tree.crawl.partitions)
+            seeds = await client.add_seeds(chosen)
             await client.go_on()
             return Created(configuration.tree, is_new, seeds, len(client.reports()))

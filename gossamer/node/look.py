@@ -21,6 +21,7 @@ from gossamer.cluster.kafka.journal import Journal
 from gossamer.cluster.kafka.topics import Topics
 from gossamer.cluster.ownership import Ownerships
 from gossamer.folder import CrawlFolder, FolderError
+from gossamer.node import ranks
 from gossamer.node.mirror import Mirror
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.settings import Tree
@@ -72,6 +73,8 @@ async def bring_up(
             await restore.look(number, await journal.mark(number, "look"), folder.partition(number))
 
     await asyncio.gather(*map(one, range(tree.crawl.partitions)))
+    if (ranked := client.board.get(ranks.KEY)) is not None:
+        await asyncio.to_thread(ranks.fetch, ranked.value.decode(), objects, folder)
 
 
 @asynccontextmanager

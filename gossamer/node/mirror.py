@@ -13,7 +13,7 @@ from gossamer import atomic
 from gossamer.cluster.kafka.board import Board
 from gossamer.config import FILE_NAME
 from gossamer.folder import CrawlFolder
-from gossamer.node.report import OUTSIDE
+from gossamer.node.report import OUTSIDE, last_of
 from gossamer.records import Seed
 from gossamer.seeds import SeedList
 from gossamer.url.link_filter import Scope
@@ -36,9 +36,7 @@ class Mirror:
         """All of it, once at the start: whatever changed while this node was away."""
         self.write_files()
         self._add_seeds(self._board.keys("seeds/"), scope)
-        keys = [key for key in self._board.keys("") if is_outside(key)]
-        offsets = [entry.offset for key in keys if (entry := self._board.get(key)) is not None]
-        self.outside = max(offsets, default=0)
+        self.outside = last_of(self._board, OUTSIDE)
 
     def take(self, key: str, scope: Scope) -> None:
         """Something has changed on the board."""
@@ -46,7 +44,7 @@ class Mirror:
             return
         if key.startswith("seeds/"):
             self._add_seeds([key], scope)
-        elif key != "crawl":  # settings hold from the next start of a node on
+        elif key in ("policies", "paused"):  # settings hold from the next start of a node on
             self._write(key)
         entry = self._board.get(key)
         self.outside = max(self.outside, entry.offset if entry is not None else 0)

@@ -28,11 +28,17 @@ from gossamer.interfaces import LaterOwner, Unreachable
 from gossamer.messages.control_messages import Now
 from gossamer.messages.node_messages import ClusterNow, NodeNow, PartitionNow
 from gossamer.messages.worker_messages import Report
-from gossamer.node.coordinator import ClusterCoordinator
+from gossamer.node.allowance import OwnAllowance
+from gossamer.node.coordinator import ClusterCoordinator, Topic
+from gossamer.node.instructions import INSTRUCTIONS, Instructions
 from gossamer.node.mirror import Mirror, is_outside
-from gossamer.node.report import COUNTED, Allowance, Decisions, Ended, NodeReport, PartitionReport
+from gossamer.node.ranks import RanksFollower
+from gossamer.node.recovery import Recovery
+from gossamer.node.recrawl import NodeRecrawl
+from gossamer.node.report import COUNTED, Allowance, Decisions, NodeReport, PartitionReport, ended
 from gossamer.node.watch import for_board, packed
 from gossamer.records import Place
+from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator
 from gossamer.supervisor.status import CrawlStatus
@@ -51,17 +57,26 @@ class Connections:
 
     board: Board
     mint: Callable[[int, Callable[[], bool]], Awaitable[int]]  # a new epoch of a partition, while it is ours
-    ends: Callable[[], Awaitable[Mapping[int, int]]]  # of the topic of links
+    links: Topic
+    ranks: RanksFollower
 
 
 class Node:
     """Implements `supervisor.Cluster`."""
 
     def __init__(
-        self, name: str, config: Tree, clock: Clock, connections: Connections, mirror: Mirror, group_topic: str
+        self,
+        identity: str,
+        config: Tree,
+        clock: Clock,
+        connections: Connections,
+        mirror: Mirror,
+        group_topic: str,
+        keep_plan: Callable[[RecrawlPlan], None],
     ) -> None:
-        self.name = name
-        self.wants_back = False
+        """`identity`: NAME/ID, see `run.keep_name`. `keep_plan`: told each new recrawl plan."""
+        self.name = identity.partition("/")[0]
+        self.identity = identity
         self.pages = 0  # that this node has fetched since it started
         self._config = config
         self._clock = clock
@@ -70,11 +85,13 @@ class Node:
         self._mirror = mirror
         self._group_topic = group_topic
         self._group: Group | None = None
-        self._started_at = clock.now()
+        self._pool: WorkerPool | None = None
+        self._allowance = OwnAllowance(clock, config.cluster.session_s)
+        self._instructions = Instructions(self._board, config.crawl.partitions)
+        self.recrawl = NodeRecrawl(self._board, config.schedule, clock, self._own_epochs, keep_plan)
+        self._recovery = Recovery(self._board, clock)
+        self._ranks = connections.ranks
         self._decisions = Decisions("", -1)
-        self._allowed = 0
-        self._to_hand_out = 0  # pages that no worker has
-        self._is_void = False  # what the workers may still finish
         self._unmirrored: deque[str] = deque()  # keys of the board that have changed
         self._mine: Collection[int] = ()  # partitions, as the pool has them
         self._epochs: dict[int, int] = {}
@@ -106,13 +123,18 @@ class Node:
                 wait_s = min(2 * wait_s, AWAY_S_MAX)
         raise LaterOwner(f"partition {partition} is another node's")
 
+    def _own_epochs(self) -> dict[int, int]:
+        """Of the partitions that a worker of ours owns, or is about to."""
+        return {number: self._epochs[number] for number in self._mine if number in self._epochs}
+
     @property
     def _is_certain(self) -> bool:
         return self._clock.boottime() < self.owned_until
 
     def join(self, pool: WorkerPool, say: Callable[[str], None]) -> None:
         self._say = say
-        self._mine = pool.mine
+        self._pool, self._mine = pool, pool.mine
+        pool.accepts_loss = self._recovery.is_accepted
 
         async def assigned(partitions: frozenset[int]) -> None:
             pool.gain(partitions)
@@ -122,16 +144,13 @@ class Node:
 
         def lost(partitions: frozenset[int]) -> None:
             pool.lose(partitions)
-            self._begin_anew()
+            self._allowance.begin_anew()
 
         self._board.subscribe(self._changed)
+        self._instructions.read()
         self._mirror.write(self._config.crawl.scope)  # what came since the first time, before anybody was told
         self._hear_decisions(self._board.get("coordinator"))
         self._group = Group(self._group_topic, self.name, self._config.cluster, self._clock, assigned, revoked, lost)
-
-    def _begin_anew(self) -> None:
-        """Whoever took our partitions may have been allowed our pages, too: those that are left are nobody's."""
-        self._started_at, self._allowed, self._to_hand_out, self._is_void = self._clock.now(), 0, 0, True
 
     async def leave(self) -> None:
         """Give up everything in order; others have it about a second later. The last report stands until then."""
@@ -140,6 +159,8 @@ class Node:
             await self._group.leave()
         if self._reporting is not None:
             self._reporting.cancel()
+        for part in (self.recrawl, self._instructions, self._recovery, self._ranks):
+            part.close()
         if last is not None and not self._board.held_up:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORD_S):
@@ -198,8 +219,29 @@ class Node:
 
     def ending(self) -> str:
         """Why the crawl is over, by what the coordinator says; empty: it is not."""
-        entry = self._board.get("ending")
-        return msgspec.json.decode(entry.value, type=Ended).why if entry is not None else ""
+        end = ended(self._board)
+        return end.why if end is not None else ""
+
+    @property
+    def outside(self) -> int:
+        return self._mirror.outside
+
+    @property
+    def wants_back(self) -> bool:
+        return self._allowance.wants_back
+
+    def before_round(self) -> None:
+        """Pages that may be others' by now are taken back with the same message that lets workers go on."""
+        self._allowance.look()
+        self._ranks.look(self._say)
+        if self._group is not None and self._group.is_fenced and self._pool is not None:
+            self._group.abandon()
+            self._pool.trouble = (
+                f"another node called {self.name} has joined, in another folder or on another machine: this one "
+                "ends, and the other has its partitions. Give one of them another --name and --dir"
+            )
+        if self._pool is not None:
+            self._recovery.round(self._pool)
 
     def round(
         self,
@@ -210,9 +252,12 @@ class Node:
     ) -> dict[int, int]:
         """After the workers have reported; returns how many pages each may finish more."""
         self.pages += sum(report.news.pages for report in reports.values())
-        self._to_hand_out += sum(report.pages_returned for report in reports.values())
+        self._allowance.to_hand_out += sum(report.pages_returned for report in reports.values())
         self._catch_up()
-        allowances = self._hand_out(coordinator)
+        self._instructions.round(reports, pool)
+        allowances: dict[int, int] = {}
+        if self._config.crawl.max_pages is not None:
+            allowances = self._allowance.hand_out(coordinator, are_wanted_back=self._decisions.wants_back)
         self._report(coordinator, pool, status)
         return allowances
 
@@ -238,36 +283,8 @@ class Node:
                 self._decisions = decisions
 
     def _hear_allowance(self, entry: Entry | None) -> None:
-        """In the order of the board: of a coordinator that had a successor by then it counts for nothing."""
-        if entry is None:
-            return
-        allowance = msgspec.json.decode(entry.value, type=Allowance)
-        is_ours = allowance.started_at == self._started_at and allowance.epoch >= self._decisions.epoch
-        if is_ours and allowance.pages > self._allowed:
-            self._to_hand_out += allowance.pages - self._allowed
-            self._allowed = allowance.pages
-
-    def _hand_out(self, coordinator: Coordinator[int, Report]) -> dict[int, int]:
-        if self._config.crawl.max_pages is None:
-            return {}
-        if self._is_void:
-            self._to_hand_out, self.wants_back, self._is_void = 0, True, coordinator.held() > 0
-            return {}
-        busy = [worker for worker, report in coordinator.reports.items() if not report.is_idle]
-        spare = {worker: report.pages_spare for worker, report in coordinator.reports.items()}
-        has_run_out = self._to_hand_out == 0 and any(spare[worker] == 0 for worker in busy) and any(spare.values())
-        self.wants_back = self._decisions.wants_back or has_run_out
-        if self._decisions.wants_back:
-            self._to_hand_out = 0  # with the next report they are nobody's
-            return {}
-        if not busy:
-            return {}
-        share, more = divmod(self._to_hand_out, len(busy))
-        shares = {worker: share + (place < more) for place, worker in enumerate(busy)}
-        self._to_hand_out = 0
-        for worker, pages in shares.items():
-            coordinator.allow(worker, pages)
-        return {worker: pages for worker, pages in shares.items() if pages}
+        if entry is not None:
+            self._allowance.hear(msgspec.json.decode(entry.value, type=Allowance), self._decisions.epoch)
 
     def _made(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> NodeReport:
         reports = coordinator.reports
@@ -276,6 +293,7 @@ class Node:
                 self._epochs.get(number, 0),
                 report.positions[number],
                 **{name: getattr(totals, name) for name in COUNTED},
+                instructed=report.instructed.get(number, []),
             )
             for report in reports.values()
             for number, totals in report.totals.items()
@@ -284,15 +302,16 @@ class Node:
         is_covered = partitions.keys() == pool.mine - pool.damage.keys()
         return NodeReport(
             node=self.name,
-            started_at=self._started_at,
+            started_at=self._allowance.started_at,
             at=self._clock.now(),
             partitions=partitions,
             in_flight=sum(report.in_flight for report in reports.values()),
-            is_idle=is_covered and all(report.is_idle for report in reports.values()),
-            outside=self._mirror.outside,
-            allowed=self._allowed,
-            pages_left=self._to_hand_out + coordinator.held(),
-            pages_spare=self._to_hand_out + sum(report.pages_spare for report in reports.values()),
+            is_idle=is_covered
+            and all(report.is_idle and self._instructions.are_done(report) for report in reports.values()),
+            outside=min((each for each in coordinator.outsides if isinstance(each, int)), default=self.outside),
+            allowed=self._allowance.allowed,
+            pages_left=self._allowance.to_hand_out + coordinator.held(),
+            pages_spare=self._allowance.to_hand_out + sum(report.pages_spare for report in reports.values()),
             pages_per_s=status.progress.rates()[0],
             workers=len(reports),
             memory_bytes=memory_bytes() + sum(report.memory_bytes for report in reports.values()),
@@ -315,7 +334,7 @@ class Node:
         node = NodeNow(
             self.name,
             now,
-            self._started_at,
+            self._allowance.started_at,
             tuple(sorted(partitions, key=lambda each: each.number)),
             opening=len(pool.mine - pool.damage.keys()) - len(partitions),
             workers=len(reports),
@@ -335,7 +354,9 @@ class Node:
         return ClusterNow(self._config.cluster.name, now, crawl.partitions, (node,), self._decisions.node)
 
     async def _tell(self, report: NodeReport, now: Now) -> None:
+        sent_at = self._clock.boottime()
         await self._put(report, now)
+        self._allowance.told(sent_at, report.started_at)
         if 0 in report.partitions:
             await self._coordinate(report.partitions[0].epoch)
 
@@ -347,18 +368,8 @@ class Node:
 
     async def _coordinate(self, epoch: int) -> None:
         if self._coordinator is None or self._coordinator.epoch != epoch:
-            crawl, cluster = self._config.crawl, self._config.cluster
-            self._coordinator = ClusterCoordinator(
-                self.name,
-                epoch,
-                self._board,
-                self._clock,
-                crawl.partitions,
-                crawl.max_pages,
-                cluster.session_s,
-                self._connections.ends,
-                is_endless=crawl.forever,
-            )
+            links = self._connections.links
+            self._coordinator = ClusterCoordinator(self.name, epoch, self._config, self._board, links, self._clock)
         paused = self._board.get("paused")
         if paused is None or not paused.value:
             await self._coordinator.round(self._mirror.outside)
@@ -369,6 +380,8 @@ class Node:
         elif key == f"allow/{self.name}":
             self._hear_allowance(self._board.get(key))
         elif is_outside(key):
+            if key.startswith(INSTRUCTIONS):
+                self._instructions.read()
             self._unmirrored.append(key)
             self._catch_up()
 

@@ -1,35 +1,49 @@
 """Operating a cluster from anywhere: create a crawl, add seeds, steer it, and hear how its nodes are.
 
-Everything goes over the board and the topic of links; no node is asked directly, and none has to be up. What is on
-the board is durable, and in force on every node as soon as it has read it.
+Everything goes over the board; no node is asked directly, and none has to be up. What is on the board is durable, and
+in force on every node as soon as it has read it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from enum import Enum, auto
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
+from gossamer import config
 from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
 from gossamer.cluster.kafka.client import Appender, KafkaAway, KafkaRefused, greet
 from gossamer.cluster.kafka.link_topic import KafkaLinkLog
 from gossamer.cluster.kafka.topics import Topics
-from gossamer.cluster.partitions import partition_of
-from gossamer.config import ConfigError
+from gossamer.config import FILE_NAME, ConfigError
 from gossamer.folder import FolderError
 from gossamer.interfaces import JournalLost, LaterOwner
+from gossamer.node import recovery
 from gossamer.node.coordinator import current
-from gossamer.node.report import Ended, NodeReport
+from gossamer.node.instructions import INSTRUCTIONS, What
+from gossamer.node.recovery import Accepted
+from gossamer.node.report import WORK, Ended, NodeReport, ended, last_of
 from gossamer.records import Link, Seed
 from gossamer.settings import ClusterSettings, Tree
+from gossamer.text import COMMAND
 
 SEEDS_AT_ONCE = 2000  # of one entry on the board: with the longest URLs it still fits
+SILENT_S = 10.0  # a node that is up reports every second
+WAIT_S = 180.0  # for nodes that are up
+
+
+class Waited(Enum):
+    DONE = auto()
+    LATE = auto()  # nodes are up, and have not done all of it yet
+    NOBODY = auto()  # is up
 
 
 def check_settings(tree: Tree) -> None:
@@ -82,23 +96,18 @@ class ClusterClient:
                 await self.board.put(key, value)
         await self.board.fence()
 
-    async def add_seeds(self, seeds: Iterable[Seed], partitions: int) -> int:
-        """First on the board, so that every node knows what is in scope; then on their way to their partitions."""
-        log = KafkaLinkLog(self._settings, partitions, self.appender, self._clock)
+    async def add_seeds(self, seeds: Iterable[Seed]) -> int:
+        """On the board: every node learns what is in scope, and the coordinator sends them to their partitions."""
         count, rest = 0, iter(seeds)
-        try:
-            while some := list(islice(rest, SEEDS_AT_ONCE)):
-                token = self._clock.random.getrandbits(32)
-                await self.board.put(f"seeds/{self._clock.now():017.6f}-{token:08x}", msgspec.json.encode(some))
-                await self.board.fence()
-                groups: defaultdict[int, list[Link]] = defaultdict(list)
-                for seed in some:
-                    groups[partition_of(seed.url, partitions)].append(seed.link)
-                await log.append(groups)
-                count += len(some)
-        finally:
-            log.close()
+        while some := list(islice(rest, SEEDS_AT_ONCE)):
+            await self.board.put(f"seeds/{self._name()}", msgspec.json.encode(some))
+            count += len(some)
+        await self.board.fence()
         return count
+
+    def _name(self) -> str:
+        """For an entry that nobody else writes; names sort as they were made."""
+        return f"{self._clock.now():017.6f}-{self._clock.random.getrandbits(32):08x}"
 
     async def set_paused(self, why: str) -> None:
         await self.write({"paused": why.encode()})
@@ -106,19 +115,86 @@ class ClusterClient:
     async def set_policies(self, policies: bytes) -> None:
         await self.write({"policies": policies})
 
+    async def instruct(self, what: What) -> int:
+        """Have something done by the owners of all partitions; its number."""
+        number = await self.board.put(f"{INSTRUCTIONS}{self._name()}", msgspec.json.encode(what))
+        await self.board.fence()
+        return number
+
+    async def append_links(self, groups: Iterable[Mapping[int, Sequence[Link]]], partitions: int) -> int:
+        """Links that come from no page of now. First to their topic, then a word on the board: an end that knew
+        nothing of them counts no more."""
+        log, count = KafkaLinkLog(self._settings, partitions, self.appender, self._clock), 0
+        try:
+            for some in groups:
+                await log.append(some)
+                count += sum(map(len, some.values()))
+        finally:
+            log.close()
+        await self._begin_again()
+        return count
+
+    async def accept_loss(self, partition: int) -> None:
+        await self.board.put(recovery.key_of(partition), msgspec.json.encode(Accepted(self._clock.now())))
+        await self._begin_again()
+
+    async def _begin_again(self) -> None:
+        """There is something to do that an earlier end knew nothing of."""
+        await self.board.put("again", self._name().encode())
+        await self.board.fence()
+
+    async def until(self, is_done: Callable[[Mapping[str, NodeReport]], bool]) -> Waited:
+        """Wait until the reports of the nodes say so; at most `WAIT_S`, and not where nobody is up."""
+        news = asyncio.Event()
+        heard_at = began_at = self._clock.now()
+
+        def changed(key: str, _value: bytes | None) -> None:
+            nonlocal heard_at
+            if key.startswith("node/"):
+                heard_at = self._clock.now()
+                news.set()
+
+        self.board.subscribe(changed)
+        while not is_done(self.reports()):
+            if self._clock.now() >= heard_at + SILENT_S:
+                return Waited.NOBODY
+            if self._clock.now() >= began_at + WAIT_S:
+                return Waited.LATE
+            news.clear()
+            await self._clock.wait(news, heard_at + SILENT_S)
+        return Waited.DONE
+
     async def stop(self) -> None:
         """All nodes finish what is in flight and end."""
         await self.board.put("ending", msgspec.json.encode(Ended("interrupted", self._clock.now(), "")))
         await self.board.fence()
 
     async def go_on(self) -> None:
+        await self.board.fence()
         if self.board.get("ending") is not None:
             await self.board.delete("ending")
             await self.board.fence()
 
+    def crawl(self, file: Path) -> Tree:
+        """What was chosen for the crawl. Raises FolderError where there is none."""
+        if (entry := self.board.get("crawl")) is None:
+            raise FolderError(f"{self._settings.name} is no crawl yet: `{COMMAND} crawl --cluster {file} URL`")
+        with TemporaryDirectory(prefix="gossamer-") as temporary:
+            (Path(temporary) / FILE_NAME).write_bytes(entry.value)
+            return config.load(Path(temporary), file).tree
+
+    def is_read_by(self, reports: Mapping[str, NodeReport]) -> bool:
+        """Whether all nodes have what operators wrote."""
+        last = last_of(self.board, WORK)
+        return bool(reports) and all(report.outside >= last for report in reports.values())
+
+    def is_recovered(self, partition: int, reports: Mapping[str, NodeReport]) -> bool:
+        """Whether somebody owns it, and has taken back the word that a loss is accepted."""
+        is_owned = any(partition in report.partitions for report in reports.values())
+        return is_owned and self.board.get(recovery.key_of(partition)) is None
+
     def ending(self) -> Ended | None:
-        entry = self.board.get("ending")
-        return msgspec.json.decode(entry.value, type=Ended) if entry is not None else None
+        return ended(self.board)
 
     def reports(self) -> dict[str, NodeReport]:
         """Of all nodes that own something, or were heard of lately."""

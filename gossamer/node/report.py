@@ -4,15 +4,26 @@
     suffixes, format  as in a crawl's folder: they decide which partition a host belongs to
     seeds/NNNNNN      seeds, one a line, in the order in which they were added
     policies, paused  as in a crawl's folder
+    instructions/N    what an operator wants done at the stores, once for each partition (instructions.py)
+    again             somebody has made work in another way: appended links to their topic, or accepted a loss
+    ranks             which object has the ranks (ranks.py)
+    accept/NNN        somebody goes on with a partition of which something is lost (recovery.py)
     ending            why the crawl is over; deleted when somebody goes on with it
     node/NAME         the last report of a node
     now/NAME          how that node stands, for people: `Now` of control_messages.py as MessagePack (watch.py)
     allow/NAME        how many pages a node may finish since it started
     sink/TARGET/PPP   how far a partition came at a sink that cannot keep that itself, by whoever feeds it
     coordinator       which node decides what follows from the reports
+    fed               up to which offset of the board seeds are on their way to their partitions
+    statistics/NNN    of a partition's pages, by its owner; plan: what follows for all of them (recrawl.py)
 
-Operators write the first five, and never delete them, so that all nodes agree on how far they have applied them
+Operators write `OUTSIDE`, and never delete it, so that all nodes agree on how far they have applied it
 (`NodeReport.outside`): an empty text is no pause.
+
+**An end counts only for what it took into account.** The coordinator writes with `ending` up to where it had read
+what operators want; what makes work and stands behind that on the board, before or after `ending` itself, makes it
+void. The board has one order, so all nodes say the same. Only the end that an operator wants (`stop`) is for
+everything.
 """
 
 from __future__ import annotations
@@ -21,7 +32,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-OUTSIDE = ("crawl", "seeds/", "policies", "paused")  # what operators write, and what makes work
+from gossamer.cluster.kafka.board import Board
+
+WORK = ("crawl", "seeds/", "policies", "instructions/", "again")  # what operators write that may make work
+OUTSIDE = (*WORK, "paused")
 
 
 class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
@@ -36,6 +50,9 @@ class PartitionReport(msgspec.Struct, frozen=True, array_like=True):
     failed: int = 0
     refused: int = 0
     duplicates: int = 0
+    instructed: list[
+        tuple[int, int]
+    ] = []  # the last instructions that were carried out, and how many URLs each concerned
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +102,22 @@ class Ended(msgspec.Struct, frozen=True):
     why: str
     at: float
     node: str
+    outside: int | None = None  # the last that an operator had written; None: it is an operator who ends it
+
+
+def ended(board: Board) -> Ended | None:
+    """How the crawl has ended; None: it has not, or there is something to do that its end knew nothing of."""
+    entry = board.get("ending")
+    if entry is None:
+        return None
+    end = msgspec.json.decode(entry.value, type=Ended)
+    return end if end.outside is None or last_of(board, WORK) <= end.outside else None
+
+
+def last_of(board: Board, prefixes: tuple[str, ...]) -> int:
+    """The offset of the last of these entries; 0: there is none."""
+    entries = [entry for key in board.keys("") if key.startswith(prefixes) and (entry := board.get(key)) is not None]
+    return max((entry.offset for entry in entries), default=0)
 
 
 COUNTED = ("pages", "bytes", "hosts", "queued", "waiting", "resting", "failed", "refused", "duplicates")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple, TextIO
 
 from gossamer import atomic, config
@@ -23,6 +24,7 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.node.mirror import Mirror
 from gossamer.node.node import Connections, Node
 from gossamer.node.operating import ClusterClient, check_settings
+from gossamer.node.ranks import RanksFollower
 from gossamer.seeds import SeedList
 from gossamer.settings import ClusterSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
@@ -52,7 +54,7 @@ async def run_node(
     that of a crawl; where its dashboard is, to be shown."""
     cluster = config.load(None, file, flags).tree
     check_settings(cluster)
-    keep_name(folder, name, cluster.cluster.name)
+    identity = keep_name(folder, name, cluster.cluster.name)
     async with AsyncExitStack() as opened:
         client = await _connected(opened, cluster.cluster, clock, say)
         await _wait_for_crawl(client.board, say, clock)
@@ -68,28 +70,50 @@ async def run_node(
         folder.go_by_format()
         kafka = (tree.cluster.kafka, tree.cluster.kafka_options)
         journal = Journal(Topics(tree.cluster.name).journal, client.appender, *kafka)
-        ownerships = Ownerships(open_state(tree.archive), journal)
+        objects = open_state(tree.archive)
+        ownerships = Ownerships(objects, journal)
         links = KafkaLinkLog(tree.cluster, tree.crawl.partitions, client.appender, clock)
         opened.callback(links.close)
 
-        async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
-            return (await ownerships.mint(partition, name, is_ours)).epoch
+        said: set[str] = set()
 
-        connections = Connections(client.board, mint, links.ends)
-        node = Node(name, tree, clock, connections, mirror, Topics(tree.cluster.name).links)
+        def say_once(text: str) -> None:
+            if text not in said:
+                said.add(text)
+                say(text)
+
+        async def mint(partition: int, is_ours: Callable[[], bool]) -> int:
+            own = await ownerships.mint(partition, identity, is_ours)
+            if await ownerships.has_namesake_before(own):
+                # It hears of us with its next heartbeat, and asks for nothing when its lease is over.
+                wait_s = tree.cluster.session_s
+                say_once(f"another node called {name} owned partitions: nothing is asked for before {wait_s:.0f} s")
+                await clock.sleep(wait_s)
+            return own.epoch
+
+        ranks = RanksFollower(client.board, objects, folder, clock)
+        connections = Connections(client.board, mint, links, ranks)
+        topic, keep_plan = Topics(tree.cluster.name).links, folder.set_recrawl_plan
+        node = Node(identity, tree, clock, connections, mirror, topic, keep_plan)
         supervisor = Supervisor(folder, tree, clock, out, lambda: None, await asyncio.to_thread(begun), cluster=node)
         supervisor.seeds_known = SeedList(folder.path).index(tree.crawl.scope)
-        return NodeEnded(await supervisor.run(), node.pages)
+        try:
+            return NodeEnded(await supervisor.run(), node.pages)
+        except* FolderError as faults:
+            raise faults.exceptions[0] from faults
 
 
-def keep_name(folder: CrawlFolder, name: str, cluster: str) -> None:
-    """A folder is that of one node: another one would take what it finds there for its own."""
-    note, whose = folder.path / NODE_FILE, f"{name} of {cluster}\n"
+def keep_name(folder: CrawlFolder, name: str, cluster: str) -> str:
+    """A folder is that of one node: another one would take what it finds there for its own. Returns its name with a
+    number that only this folder has."""
+    note, whose = folder.path / NODE_FILE, f"{name} of {cluster}"
     folder.path.mkdir(parents=True, exist_ok=True)
-    if note.exists() and note.read_text(encoding="utf-8") != whose:
-        found = note.read_text(encoding="utf-8").strip()
-        raise FolderError(f"{folder.path} is the folder of node {found}: use another --dir, or that --name")
-    atomic.replace(note, whose.encode())
+    found = note.read_text(encoding="utf-8").splitlines() if note.exists() else []
+    if found and found[0] != whose:
+        raise FolderError(f"{folder.path} is the folder of node {found[0]}: use another --dir, or that --name")
+    number = found[1] if len(found) > 1 else token_hex(8)
+    atomic.replace(note, f"{whose}\n{number}\n".encode())
+    return f"{name}/{number}"
 
 
 async def _connected(

@@ -1,8 +1,8 @@
 """The verbs of the command where a cluster's file stands in the place of a crawl's folder.
 
 `status`, `pause`, `resume`, `stop` and `seeds add` speak with the board. A verb that looks into a folder gets one
-with the state of the whole cluster (look.py); what `policy` has changed there goes back to the board. What works at
-the stores themselves cannot be done from outside.
+with the state of the whole cluster (look.py); what `policy` and `rank` have changed there goes back to the board.
+What is to be done at the stores themselves is told to their owners (changing.py), or cannot be done (`REFUSED`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import msgspec
 from gossamer import config
 from gossamer.clock import RealClock
 from gossamer.config import UsageError
+from gossamer.node import changing
 from gossamer.node.look import look
 from gossamer.node.operating import ClusterClient, check_settings
 from gossamer.node.status import status_facts, status_lines
@@ -29,8 +30,14 @@ from gossamer.text import COMMAND, counted
 from gossamer.url.canonical import choose_for
 
 Say = Callable[[str], None]
-LOOKING = {"pages", "hosts", "why", "config", "export", "verify", "seeds", "policy", "robots"}
+LOOKING = {"pages", "hosts", "why", "config", "export", "verify", "seeds", "policy", "robots", "quarantine", "rank"}
 STEERING = {"pause", "resume", "stop"}
+REFUSED = {
+    "compact": "it would rewrite the archive below the owners of all partitions; the archive of a cluster only grows",
+    "rebuild": f"`{COMMAND} recover FILE --partition N` goes on with a partition from its last snapshot",
+    "events": f"events are in the folder of each node: `{COMMAND} events node-NAME`, on its machine",
+    "keys": "each node has an API of its own",
+}
 
 
 def run_on_cluster(
@@ -46,8 +53,11 @@ def run_on_cluster(
         return 0
     if verb == "seeds" and arguments.words[:1] == ["add"]:
         return in_loop(_add_seeds(file, typed, say))
+    if (code := _changed(arguments, file, say, show)) is not None:
+        return code
     if verb not in LOOKING:
-        raise UsageError(f"{verb}: cannot be done for a cluster from outside; {file} is the file of one")
+        why = REFUSED.get(verb, "it needs a crawl's folder")
+        raise UsageError(f"{verb}: cannot be done for a cluster, and {file} is the file of one: {why}")
     folder = in_loop(look(file, RealClock(), say))
     before = folder.policies_changed_at
     if verb == "seeds":
@@ -58,7 +68,21 @@ def run_on_cluster(
     if verb == "policy" and folder.policies_changed_at != before:
         in_loop(_with(file, lambda client: client.set_policies(msgspec.json.encode(folder.policies()))))
         say("told to all nodes")
+    if verb == "rank" and not code:
+        in_loop(changing.publish_ranks(file, say))
     return code
+
+
+def _changed(arguments: argparse.Namespace, file: Path, say: Say, show: Say) -> int | None:
+    """A verb that the owners of partitions carry out; None: it is none of these."""
+    match arguments.verb:
+        case "retry":
+            return in_loop(changing.retry(file, arguments, say, show))
+        case "recover":
+            return in_loop(changing.recover(file, arguments.partition, say))
+        case "quarantine" if typed_url := arguments.release or arguments.drop:
+            return in_loop(changing.release(file, typed_url, say, drop=bool(arguments.drop)))
+    return None
 
 
 async def _with(file: Path, do: Callable[[ClusterClient], Any]) -> Any:
@@ -94,7 +118,7 @@ async def _add_seeds(file: Path, typed: Callable[[], Iterable[Seed]], say: Say) 
         let_in, refused = accepted_seeds(typed(), tree, folder.policies(), RealClock())
         for each in refused:
             say(f"refused: {each.url} [{each.reason}]")
-        added = await client.add_seeds(let_in.values(), tree.crawl.partitions)
+        added = await client.add_seeds(let_in.values())
         await client.go_on()
         say(f"{counted(added, 'seed')} on their way")
         return 1 if refused else 0

@@ -26,7 +26,6 @@ from gossamer.messages.control_messages import Now
 from gossamer.messages.node_messages import SILENT_S, ClusterNow, NodeNow, PartitionNow, PartitionTotals, owners
 from gossamer.node.operating import ClusterClient
 from gossamer.node.report import Decisions, Ended, NodeReport
-from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.settings import ClusterSettings
 from gossamer.worker.progress import added_up, slowest, total
 
@@ -183,7 +182,7 @@ def together(nows: Mapping[str, Now], cluster: ClusterNow, paused: str, ended: E
         paused=paused or (held_up[0] if all(held_up) else ""),
         is_draining=ended is not None,
         fetch_s_sum=sum(now.fetch_s_sum for now in each),
-        recrawl_plan=plan_of([now.recrawl_plan for now in each]),
+        recrawl_plan=max((now.recrawl_plan for now in each), key=lambda plan: plan.pages),  # one for all: the newest
         under_way=sum(now.under_way for now in each),
         statuses=counted(now.statuses for now in each),
         unanswered=counted(now.unanswered for now in each),
@@ -207,21 +206,3 @@ def counted(counts: Iterable[Mapping[Word, int]]) -> dict[Word, int]:
 def columns(rows: Sequence[Sequence[int]]) -> list[int]:
     longest = max((len(row) for row in rows), default=0)
     return [sum(row[place] for row in rows if place < len(row)) for place in range(longest)]
-
-
-def plan_of(plans: Sequence[RecrawlPlan]) -> RecrawlPlan:
-    """Each node plans for its own pages: what may be spent is added up, and freshness is that of all pages."""
-    pages = sum(plan.pages for plan in plans)
-    fresh = sum(plan.freshness * plan.pages for plan in plans)
-    return RecrawlPlan(
-        multiplier=max(plan.multiplier for plan in plans),
-        budget_per_s=sum(plan.budget_per_s for plan in plans),
-        wanted_per_s=sum(plan.wanted_per_s for plan in plans),
-        spent_per_s=sum(plan.spent_per_s for plan in plans),
-        pages=pages,
-        overdue=sum(plan.overdue for plan in plans),
-        freshness=fresh / pages if pages else 1.0,
-        visits=sum(plan.visits for plan in plans),
-        active_sites=sum(plan.active_sites for plan in plans),
-        is_scarce=any(plan.is_scarce for plan in plans),
-    )

@@ -51,7 +51,7 @@ class Planner:
 
     # ---- with the other partitions -----------------------------------------------------------------------
 
-    def statistics(self, known: int, overdue: int, active_sites: int = 0) -> PartitionStatistics:
+    def statistics(self, known: int, overdue: int, active_sites: int = 0, requests: int = 0) -> PartitionStatistics:
         kept = self._plans
         treasury = kept.treasury
         return PartitionStatistics(
@@ -64,6 +64,7 @@ class Planner:
             overdue,
             kept.earned,
             active_sites,
+            requests,
         )
 
     def apply_plan(self, recrawl_plan: RecrawlPlan, number: int) -> None:

@@ -35,6 +35,7 @@ class PartitionStatistics(msgspec.Struct, frozen=True):
     overdue: int = 0  # pages whose visit is late
     earned: int = 0  # by the pages of the census together
     active_sites: int = 0  # being crawled now
+    requests: int = 0  # since the beginning
 
 
 class RecrawlPlan(msgspec.Struct, frozen=True):

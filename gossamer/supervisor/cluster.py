@@ -9,16 +9,24 @@ from gossamer.messages.node_messages import ClusterNow
 from gossamer.messages.worker_messages import Report
 from gossamer.records import Place
 from gossamer.supervisor.coordinator import Coordinator
+from gossamer.supervisor.recrawl_coordinator import Recrawl
 from gossamer.supervisor.status import CrawlStatus
 from gossamer.supervisor.worker_pool import WorkerPool
 
 
 class Cluster(Protocol):
-    """Implemented by `node/node.py`. `wants_back`: workers are to give back pages that they do not need."""
+    """Implemented by `node/node.py`. `wants_back`: workers are to give back pages that they do not need. `outside`:
+    the last that an operator wrote and that workers find in the folder. `before_round`: before they are asked."""
 
     name: str
-    wants_back: bool
+    identity: str  # its name, and which folder that is
 
+    @property
+    def wants_back(self) -> bool: ...
+    @property
+    def outside(self) -> int: ...
+    @property
+    def recrawl(self) -> Recrawl: ...
     @property
     def owned_until(self) -> float: ...
     @property
@@ -34,6 +42,7 @@ class Cluster(Protocol):
     def meanwhile(self, coordinator: Coordinator[int, Report], pool: WorkerPool, status: CrawlStatus) -> None:
         """In the place of `round`, while some of our partitions are not open yet."""
 
+    def before_round(self) -> None: ...
     def round(
         self,
         coordinator: Coordinator[int, Report],

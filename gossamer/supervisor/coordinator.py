@@ -93,6 +93,11 @@ class Coordinator(Generic[Who, R]):
         return {worker: heard.report for worker, heard in self._heard.items()}
 
     @property
+    def outsides(self) -> list[object]:
+        """What had been done from outside when each of the reports was asked for."""
+        return [heard.outside for heard in self._heard.values()]
+
+    @property
     def is_everything_covered(self) -> bool:
         """Otherwise some partition is on its way to an owner: nobody knows what is in it."""
         reported = sorted(number for heard in self._heard.values() for number in heard.report.totals)

@@ -48,7 +48,7 @@ from gossamer.supervisor.alerts import Alerts, cause
 from gossamer.supervisor.cluster import Cluster
 from gossamer.supervisor.control_server import ControlServer
 from gossamer.supervisor.coordinator import Coordinator
-from gossamer.supervisor.recrawl_coordinator import RecrawlCoordinator
+from gossamer.supervisor.recrawl_coordinator import Recrawl, RecrawlCoordinator
 from gossamer.supervisor.returns import Returns
 from gossamer.supervisor.seeding import SeedFeed
 from gossamer.supervisor.signals import Stop
@@ -147,7 +147,11 @@ class Supervisor:
         if not log.takes_the_terminal(config.log):
             self._terminal = Terminal(folder.path, config.crawl, self.status, clock, out, served_at)
         self._alerts = Alerts(config.alerts, folder, self.status, clock, self.warn)
-        self._recrawl = RecrawlCoordinator(folder, config.schedule, clock)
+        self._recrawl: Recrawl = (
+            cluster.recrawl
+            if cluster is not None
+            else RecrawlCoordinator(folder.recrawl_plan(), config.schedule, clock, folder.set_recrawl_plan)
+        )
         self._returns = Returns(folder.path)
         self._recrawl_plan: RecrawlPlan | None = None  # found in the last round, and not told yet
         self._paused_why = folder.paused  # why an operator wants nothing to be leased
@@ -192,7 +196,7 @@ class Supervisor:
                 WorkerPool(
                     *(self.folder, config, shared, tasks, self.warn, self._log_fd, self._forked),
                     begin=self._cluster.begin if self._cluster is not None else None,
-                    node=self._cluster.name if self._cluster is not None else "",
+                    node=self._cluster.identity if self._cluster is not None else "",
                 ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
                 Sinks(self.folder, config.sinks, self.clock, self.warn, self._cluster) as self._sinks,
@@ -294,8 +298,7 @@ class Supervisor:
         pool, status, coordinator = self.pool, self.status, self._coordinator
         self._apply_limits()
         no_room = self._no_room()
-        if self._cluster is not None:
-            self._paused_why = self.folder.paused
+        self._look_at_cluster()
         paused = self._paused_why or no_room or pool.no_room or self._shared.no_room
         if pool.missing and not no_room and self.clock.now() >= self._replace_at:
             self._replace_at = self.clock.now() + REPLACE_S
@@ -356,6 +359,12 @@ class Supervisor:
             pool.allow(worker, pages)
         return False
 
+    def _look_at_cluster(self) -> None:
+        """What may have come since the last round."""
+        if self._cluster is not None:
+            self._cluster.before_round()
+            self._paused_why = self.folder.paused
+
     def _ends_meanwhile(self, cluster: Cluster) -> bool:
         """A partition may be on its way to its worker for minutes, and longer while servers are away."""
         cluster.meanwhile(self._coordinator, self.pool, self.status)
@@ -376,7 +385,7 @@ class Supervisor:
 
     def _plan_visits(self, reports: Mapping[int, Report]) -> None:
         statistics = {number: each for report in reports.values() for number, each in report.statistics.items()}
-        plan = self._recrawl.take(statistics, self._coordinator.covered, self.status.totals.requests)
+        plan = self._recrawl.take(statistics, self._coordinator.covered)
         if plan is not None:
             self.status.recrawl_plan = self._recrawl_plan = plan
 
@@ -410,6 +419,8 @@ class Supervisor:
 
     def _outside(self) -> object:
         """What was done from outside so far; None: something is under way."""
+        if self._cluster is not None:
+            return self._cluster.outside
         if self._feed is None or not self._feed.is_done or self._control_server.open_changes:
             return None
         return self._control_server.changes

@@ -71,6 +71,7 @@ class WorkerPool:
         self.missing = 0  # places of those, to be filled when there is room
         self.everybody_heard = True  # what was said in the last round
         self.when_owned: Callable[[], None] = lambda: None  # called when every partition has an owner
+        self.accepts_loss: Callable[[int], bool] = lambda partition: False  # whether to go on without what is gone
         self._folder = folder
         self._config = config
         self._shared = shared
@@ -352,7 +353,7 @@ class WorkerPool:
             if partition in self._lost_on_the_way:
                 return
             assigned_now = await self._peer(wanted).call(
-                worker_messages.Assign(partition, epoch), worker_messages.Assigned
+                worker_messages.Assign(partition, epoch, self.accepts_loss(partition)), worker_messages.Assigned
             )
             if assigned_now.is_lost or partition in self._lost_on_the_way:
                 self._peer(wanted).mention(worker_messages.Lose(partition))
@@ -386,7 +387,8 @@ class WorkerPool:
     async def let_go(self, partitions: Collection[int]) -> None:
         """Give them up in order: they may be opened elsewhere when this returns."""
         self.mine.difference_update(partitions)
-        self._forget_damage(partitions)
+        if not self.is_leaving:
+            self._forget_damage(partitions)
         self._leave_to_others(partitions)
         self._deal()
         while any(self.owners[number] is not None or number in self._moving for number in partitions):
@@ -438,6 +440,12 @@ class WorkerPool:
             self.trouble = self.trouble or text
         else:
             self._say(f"partition {partition} is left out, and the others go on: {text}")
+
+    def reopen(self, partition: int) -> None:
+        """Somebody has said what to do about the damage of a partition."""
+        if self.damage.pop(partition, None) is not None:
+            self._announce()
+            self._deal()
 
     async def replace_missing(self) -> None:
         missing, self.missing, self.no_room = self.missing, 0, ""

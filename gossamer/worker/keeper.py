@@ -38,11 +38,9 @@ class ClusterKeeper:
         *,
         snapshot_s: float,
         settle_s: float,
-        accept_loss: bool = False,
     ) -> None:
         """`folder`: for snapshots on their way, on the disk of the stores. `settle_s`: what an orderly end may wait
-        for the journal; after that it counts as any other end. `accept_loss`: where the journal is gone, go on from
-        the last snapshot."""
+        for the journal; after that it counts as any other end."""
         self.restored: dict[int, Restored] = {}  # how the partitions of now were restored
         self._counts = KeepingCounts()
         self._node = node
@@ -51,7 +49,6 @@ class ClusterKeeper:
         self._say = say
         self._journal = journal
         self._settle_s = settle_s
-        self._accept_loss = accept_loss
         self._ownerships = Ownerships(objects, journal)
         self._restore = Restore(objects, self._ownerships, journal, clock, say)
         self._snapshots = Snapshots(objects, self._ownerships, journal, clock, folder, snapshot_s, say)
@@ -59,9 +56,12 @@ class ClusterKeeper:
         self._own: dict[int, OwnJournal] = {}
         self._open: dict[int, Partition] = {}
 
-    async def restore(self, number: int, epoch: int, folder: Path) -> tuple[Restored, OwnJournal]:
+    async def restore(
+        self, number: int, epoch: int, folder: Path, *, accept_loss: bool = False
+    ) -> tuple[Restored, OwnJournal]:
+        """`accept_loss`: where the journal is gone, go on from the last snapshot."""
         async with self._one:
-            restored = await self._restore(number, epoch, self._node, folder, accept_loss=self._accept_loss)
+            restored = await self._restore(number, epoch, self._node, folder, accept_loss=accept_loss)
         history = await self._ownerships.history(number)
         cut = next(record.cut for record in history.records if record.epoch == epoch)
         self.restored[number] = restored

@@ -3,6 +3,7 @@
 Its frontier with the store below, its planner and its segment of the archive are opened together and closed together,
 here and nowhere else. Whoever owns it (worker.py) knows it by its number, and by the epoch of the ownership: epochs
 only grow, so that whatever an earlier owner left somewhere can be told from what the present one writes.
+Longer than 400 lines: what belongs to a partition is opened and closed in one place.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from gossamer.frontier.disk.tables import TABLES, Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
-from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, Mark, OwnJournal, SharedState
+from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, LinksLost, Mark, OwnJournal, SharedState
 from gossamer.messages.worker_messages import Report
 from gossamer.questions import Question
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
@@ -54,7 +55,9 @@ Say = Callable[[str], None]
 class Keeper(Protocol):
     """What keeps the state of partitions beyond this machine's disk (worker/keeper.py)."""
 
-    async def restore(self, number: int, epoch: int, folder: Path) -> tuple[Restored, OwnJournal]:
+    async def restore(
+        self, number: int, epoch: int, folder: Path, *, accept_loss: bool = False
+    ) -> tuple[Restored, OwnJournal]:
         """The state is in this folder, and what is written from now on belongs into this journal."""
 
     async def opened(self, partition: Partition, *, needs_snapshot: bool) -> None: ...
@@ -161,14 +164,18 @@ class Partition:
         policies: Policies,
         recrawl_plan: RecrawlPlan,
         ranks: Ranks | None,
+        *,
+        accept_loss: bool = False,
     ) -> Partition:
-        """Everything that the last owner left is in order when this returns."""
+        """Everything that the last owner left is in order when this returns. `accept_loss`: go on from what is there,
+        where the journal or links that nobody had read are gone."""
         config, keeper = around.config, around.keeper
         restored, journal = None, None
         if keeper is not None:
             # While the object store is away it is waited for, as for the archive; each try begins anew.
             folder = around.folder.partition(number)
-            restored, journal = await around.patiently(partial(keeper.restore, number, epoch, folder))
+            restore = partial(keeper.restore, number, epoch, folder, accept_loss=accept_loss)
+            restored, journal = await around.patiently(restore)
         with ExitStack() as opened:
             store = await _open_store(number, around, journal)
             opened.callback(store.close)
@@ -199,14 +206,14 @@ class Partition:
             waits, reached = config.crawl.wait, around.reached
             partition = cls(*parts, waits=waits, keeper=keeper, journal=journal, reached=reached)
             opened.callback(around.log.shut, number)
-            await partition._recover(around)
+            await partition._recover(around, accept_loss=accept_loss)
             if keeper is not None and restored is not None:
                 needs_snapshot = restored.needs_snapshot
                 await around.patiently(partial(keeper.opened, partition, needs_snapshot=needs_snapshot))
             partition._exit = opened.pop_all()
             return partition
 
-    async def _recover(self, around: Surroundings) -> None:
+    async def _recover(self, around: Surroundings, *, accept_loss: bool) -> None:
         number, frontier = self.number, self.frontier
         if frontier.moved_back_s:
             days = frontier.moved_back_s / DAY_S
@@ -227,7 +234,14 @@ class Partition:
         # What its last owner stored may not have reached the fingerprints.
         claims = (msgspec.structs.replace(claim, partition=number, epoch=self.epoch) for claim in frontier.claims)
         await around.shared.settle(list(claims))
-        await around.log.open(number, frontier.log_position)
+        try:
+            await around.log.open(number, frontier.log_position)
+        except LinksLost as lost:
+            if not accept_loss:
+                raise
+            around.say(f"partition {number} goes on without links that are gone: {lost}")
+            frontier.read_links_from(lost.first)
+            await around.log.open(number, lost.first)
         around.log.trim(number, frontier.log_position)
 
     @property
@@ -367,8 +381,9 @@ class Partition:
 
     def statistics(self) -> PartitionStatistics:
         assert self.planner is not None
-        frontier = self.frontier
-        return self.planner.statistics(frontier.totals.known, frontier.overdue(), frontier.active_sites())
+        frontier, totals = self.frontier, self.frontier.totals
+        active_sites = frontier.active_sites()
+        return self.planner.statistics(totals.known, frontier.overdue(), active_sites, totals.requests)
 
     def take_ranks(self, ranks: Ranks | None) -> None:
         assert self.planner is not None

@@ -35,6 +35,7 @@ from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.interfaces import Journal, JournalEntry, JournalLost, LaterOwner, Mark, Objects
+from gossamer.text import COMMAND
 from gossamer.worker.manifest import Manifest, SnapshotFile, valid_manifests
 
 LOCK_S, LOCK_LOOK_S = 10.0, 0.02  # a store may still be held by a worker that is just being killed
@@ -214,7 +215,7 @@ class _Run:
             raise JournalLost(
                 f"partition {number} cannot be restored: {fault}. Put the journal or the snapshots back, or bring "
                 "back the node that owned it last with its disk; or go on from what is there, and pages since then "
-                "are fetched again"
+                f"are fetched again: `{COMMAND} recover FILE --partition {number}`"
             ) from fault
         finally:
             await asyncio.to_thread(shutil.rmtree, beside, ignore_errors=True)

@@ -37,13 +37,12 @@ from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.retry import retry_all
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import ReleaseUrl, SlowHost
 from gossamer.process.processor import Processor
-from gossamer.records import Link, Outcome, Reason, RobotsCopy, Seed, Url
+from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
 from gossamer.runtime.log import Log
 from gossamer.schedule.credit import share_out
@@ -53,6 +52,7 @@ from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.identity import identity
+from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
@@ -255,8 +255,8 @@ class Worker:
 
     def handle(self, message: Message) -> Answer | Awaitable[Answer]:
         match message:
-            case worker_messages.Assign(partition=number, epoch=epoch):
-                return self._assign(number, epoch)
+            case worker_messages.Assign(partition=number, epoch=epoch, accept_loss=accept_loss):
+                return self._assign(number, epoch, accept_loss=accept_loss)
             case worker_messages.Revoke(partition=number, within_s=within_s):
                 return self.revoked([number], within_s)
             case worker_messages.Lose(partition=number):
@@ -269,15 +269,15 @@ class Worker:
                 self.crawl.allow(pages)
             case worker_messages.AddSeeds(partition=number, seeds=seeds):
                 return worker_messages.Done(self.add_seeds(number, seeds))
-            case ReleaseUrl(url=url, drop=drop):
-                return self._release_url(url, drop=drop)
-            case worker_messages.Retry(partition=number, host=host, reason=reason):
-                return self._retry(number, host, reason)
+            case ReleaseUrl(url=url):
+                return self._carry_out(partition_of(url, self.config.crawl.partitions), message)
+            case worker_messages.Retry(partition=number) | worker_messages.Instruct(partition=number):
+                return self._carry_out(number, message)
             case worker_messages.Leave():
                 self.crawl.stop()
         return None
 
-    async def assigned(self, partitions: Collection[int], epoch: int) -> dict[int, str]:
+    async def assigned(self, partitions: Collection[int], epoch: int, *, accept_loss: bool = False) -> dict[int, str]:
         damaged: dict[int, str] = {}
         self._lost.difference_update(partitions)
         for number in partitions:
@@ -288,9 +288,8 @@ class Worker:
                 if number in self._lost:
                     continue
                 try:
-                    partition = await Partition.open(
-                        number, epoch, self._around, self._policies, self._recrawl_plan, self._ranks
-                    )
+                    told = (self._policies, self._recrawl_plan, self._ranks)
+                    partition = await Partition.open(number, epoch, self._around, *told, accept_loss=accept_loss)
                 except StoreInUse:
                     raise
                 except LaterOwner:
@@ -331,8 +330,8 @@ class Worker:
                 self.crawl.drop(partition)
                 await partition.lose()
 
-    async def _assign(self, number: int, epoch: int) -> worker_messages.Assigned:
-        damaged = await self.assigned([number], epoch)
+    async def _assign(self, number: int, epoch: int, *, accept_loss: bool) -> worker_messages.Assigned:
+        damaged = await self.assigned([number], epoch, accept_loss=accept_loss)
         if number in damaged:
             return worker_messages.Assigned(Totals(), damaged[number])
         partition = self.partitions.get(number)
@@ -400,6 +399,7 @@ class Worker:
             returned=returned(self.partitions),
             looking=looking(self.partitions),
             shared_away=away,
+            instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
         )
         return self._side.told(report) if self._side is not None else report
 
@@ -448,16 +448,8 @@ class Worker:
         self.crawl.look_again()
         return new
 
-    def _release_url(self, url: Url, *, drop: bool) -> worker_messages.Done:
-        partition = self.partitions.get(partition_of(url, self.config.crawl.partitions))
-        if partition is None:
-            return worker_messages.Done(None)
-        done = partition.frontier.release_url(url, drop=drop)
-        self.crawl.look_again()
-        return worker_messages.Done(int(done))
-
-    async def _retry(self, number: int, host: str | None, reason: Reason | None) -> worker_messages.Done:
-        count = await retry_all(lambda: self._frontier(number), host, reason)
+    async def _carry_out(self, number: int, what: Wanted) -> worker_messages.Done:
+        count = await carry_out(lambda: self._frontier(number), what)
         self._rules.forget()
         self.crawl.look_again()
         return worker_messages.Done(count)

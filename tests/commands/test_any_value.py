@@ -17,6 +17,7 @@ NEEDED = {
     "why": ["D", "http://a.test/"],
     "robots": ["http://a.test/", "--dir=D"],
     "rebuild": ["D", "--partition=7"],
+    "recover": ["D", "--partition=7"],
     "completion": ["bash"],
     "man": [],
     "plan": [],

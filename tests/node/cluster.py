@@ -12,6 +12,7 @@ import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,10 @@ class Cluster:
         ran = await self.run("crawl", "--cluster", self.file, *seeds, *flags)
         assert ran.code == 0, ran.err
 
-    async def start(self, *names: str, flags: Sequence[object] = ()) -> None:
+    async def start(self, *names: str, called: str = "", flags: Sequence[object] = ()) -> None:
+        """`called`: what the node calls itself; else as we do. Its folder is named as we call it."""
         for name in names:
-            words = ("node", "--cluster", self.file, "--name", name, "--dir", self.folder / name, *flags)
+            words = ("node", "--cluster", self.file, "--name", called or name, "--dir", self.folder / name, *flags)
             inside = self._inside(name)
             node = self.nodes[name] = await start(*words, environment=self.environment, inside=inside)
             said = self._said.setdefault(name, [])
@@ -152,6 +154,7 @@ async def cluster(
     *,
     hosts: int = 8,
     pages: int = 12,
+    not_found: float = 0.0,
     brokers: Kafka | None = None,
     options: WebOptions | None = None,
     environment: Mapping[str, str] | None = None,
@@ -159,7 +162,8 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """`settings`: `crawl__max_pages=3` is `crawl.max_pages`."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = options or WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
+    plain = WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
+    options = options or replace(plain, not_found=not_found)
     async with serve(Web(options)) as web:
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
         made = Cluster(folder, web, brokers or kafka(), chosen, environment)

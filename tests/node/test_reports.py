@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gossamer.node.coordinator import current, how_complete
 from gossamer.node.report import NodeReport, PartitionReport, counts_of
 
@@ -32,7 +34,7 @@ def test_each_partition_is_counted_once_by_its_last_owner() -> None:
 
 
 def test_how_a_crawl_is_complete() -> None:
-    def ends(**counts: int) -> str:
+    def ends(**counts: Any) -> str:
         return how_complete({"a": report("a", p0=PartitionReport(1, 0, **counts))})
 
     assert [ends(), ends(pages=1), ends(pages=1, waiting=2), ends(pages=1, waiting=2, resting=1)] == [

@@ -173,7 +173,8 @@ class ChaosCrawl:
             worker.clock = clock
             async with worker:
                 self._worker = worker
-                self._recrawl = RecrawlCoordinator(self._folder, self._tree.schedule, clock)
+                before, keep = self._folder.recrawl_plan(), self._folder.set_recrawl_plan
+                self._recrawl = RecrawlCoordinator(before, self._tree.schedule, clock, keep)
                 await worker.assign_all()
                 seeds = [Seed(self._web.url(host, page)) for host in range(HOSTS) for page in range(PAGES)]
                 for number, partition in worker.partitions.items():
@@ -206,7 +207,6 @@ class ChaosCrawl:
                 self.faults[outcome.page.fault] += 1
         if self._clock.now() >= self._steered_at + DAY_S / 4:  # oftener is right too, and each is kept on disk
             self._steered_at = self._clock.now()
-            requests = sum(partition.totals.requests for partition in self._worker.partitions.values())
-            plan = self._recrawl.take(self._worker.statistics(), self._worker.partitions, requests)
+            plan = self._recrawl.take(self._worker.statistics(), self._worker.partitions)
             if plan is not None:
                 self._worker.apply_plan(plan)

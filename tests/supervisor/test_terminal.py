@@ -143,5 +143,5 @@ async def test_where_no_server_answers_the_picture_says_so_and_when_it_is_asked_
         async with in_window("crawl", *where, *quick_settings(robots__retry_s=3000), columns=160) as terminal:
             await terminal.shows(
                 r"\nno server answers \(1 × no connection to its server\); "
-                r"waiting: 127\.9\.9\.9 is asked again at \d\d:\d\d: robots.txt could not be fetched"
+                r"waiting for hosts that rest: 127\.9\.9\.9 is asked again at \d\d:\d\d: robots.txt could not be"
             )

@@ -17,8 +17,8 @@ while `assigned` still works at it.
 The classic protocol, with cooperative-sticky and static members: partitions that stay are not touched when others
 move, and a node that comes back within the session has its own back at once, with nobody else moved. `leave` is the
 orderly end; `close` is for a restart. **A second process with the same name takes everything at once**, whatever the
-lease of the first says; that one is refused with its next heartbeat. Whoever starts a node makes sure that the one
-before is dead (a lock in the node's folder) or that its lease has run out.
+lease of the first says; that one is refused with its next heartbeat (`is_fenced`). Whoever starts a node makes sure
+that the one before is dead (a lock in the node's folder) or that its lease has run out (node/run.py).
 
 Never ask the web for anything unless `clock.boottime() < owned_until` (lease.py).
 """
@@ -51,6 +51,7 @@ FLAPPING_S, REST_S_MAX = 600.0, 120.0  # each flap costs others the restores, an
 
 Partitions = frozenset[int]
 Told = Callable[[Partitions], Coroutine[Any, Any, None]]
+FENCED = "fenced by other consumer"  # how the client says the same where it calls it fatal
 FATAL = (KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID)  # `fatal()` is false on what poll gives us
 
 
@@ -109,6 +110,7 @@ class Group:
         self._rebalances_in_all = 0
         self._losses, self._fatal_errors, self._failed_in_a_row = 0, 0, 0
         self._lost_at: deque[float] = deque(maxlen=16)
+        self.is_fenced = False  # another process has our name, or had it since
         self._is_leaving = False
         self._ending = threading.Event()
         consumer = self._join()  # wrong options are an exception here
@@ -140,6 +142,11 @@ class Group:
         Whoever calls this has stopped to work at its partitions."""
         self._is_silent = True
         await self._end()
+
+    def abandon(self) -> None:
+        """Never come back: another one has the name."""
+        self._is_silent = True
+        self._ending.set()
 
     async def _end(self) -> None:
         self._ending.set()
@@ -176,6 +183,7 @@ class Group:
             if error is not None and error.code() in FATAL:
                 self._fatal_errors += 1
                 self._failed_in_a_row += 1
+                self.is_fenced = error.code() == KafkaError.FENCED_INSTANCE_ID or FENCED in error.str()
                 self._lose(self._owned)
                 wait_s = min(REST_S_MAX, 2.0 ** (self._failed_in_a_row - 1))
                 self._trouble = f"{error.str()}; joins again in {wait_s:.0f} s. Has another node the same name?"

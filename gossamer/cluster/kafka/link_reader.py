@@ -21,6 +21,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from gossamer.interfaces import LinksLost
+from gossamer.text import COMMAND
 
 BUFFERED_BYTES_MAX = 32 << 20  # of all partitions that are open
 BUFFER_BYTES_MIN, BUFFER_BYTES_MAX = 64 << 10, 2 << 20  # of one of them, or a single message
@@ -162,8 +163,8 @@ class LinkReader:
             first, end = self._consumer.get_watermark_offsets(self._of(reading.partition), timeout=ANSWER_S)
             there = f"{first} to {end} are there"
         except KafkaException as fault:
-            there = f"nothing is there: {fault.args[0].str()}"
-        reading.lost = links_lost(self._topic, reading.partition, reading.fetched, f"{there} ({why})")
+            first, there = 0, f"nothing is there: {fault.args[0].str()}"
+        reading.lost = links_lost(self._topic, reading.partition, reading.fetched, f"{there} ({why})", first)
 
     def _pause_and_resume(self) -> None:
         share = BUFFERED_BYTES_MAX // max(1, len(self._assigned))
@@ -180,9 +181,11 @@ class LinkReader:
         return TopicPartition(self._topic, partition, offset)
 
 
-def links_lost(topic: str, partition: int, position: int, there: str) -> LinksLost:
+def links_lost(topic: str, partition: int, position: int, there: str, first: int) -> LinksLost:
     return LinksLost(
         f"{topic}, partition {partition}: position {position} is wanted, and {there}: links that nobody had read are "
-        "gone; raise cluster.links_keep_s if they were too old. The partition is left out",
+        "gone; raise cluster.links_keep_s if they were too old. "
+        f"`{COMMAND} recover FILE --partition {partition}` goes on without them",
         partition,
+        first,
     )

@@ -99,7 +99,7 @@ class KafkaLinkLog:
         )
         first, end = earliest[partition], latest[partition]
         if not first <= position <= end:
-            raise links_lost(self._topics.links, partition, position, f"{first} to {end} are there")
+            raise links_lost(self._topics.links, partition, position, f"{first} to {end} are there", first)
         self._begin(partition, position, end)
 
     def _begin(self, partition: int, position: int, end: int = 0) -> Reading:

@@ -31,7 +31,7 @@ from gossamer.records import Place
 from gossamer.settings import Tree
 
 
-class Known(NamedTuple):
+class Noted(NamedTuple):
     """What is noted of a sink."""
 
     crawl: str  # the name that its records have over there
@@ -44,7 +44,7 @@ class Part(Protocol):
     def partitions(self) -> frozenset[int] | None:
         """None: all that there are."""
 
-    async def known(self, sink: Sink) -> Known: ...
+    async def known(self, sink: Sink) -> Noted: ...
     async def note(self, sink: Sink, at: Mapping[int, Place]) -> None: ...
 
 
@@ -57,7 +57,7 @@ class WholeCrawl:
         self._crawl = crawl
         self._keys: dict[str, str] = {}  # by target
 
-    async def known(self, sink: Sink) -> Known:
+    async def known(self, sink: Sink) -> Noted:
         tree = await asyncio.to_thread(lambda: config.load(self._crawl, environment={}).tree)
         known = positions.read(self._crawl).get(sink.target)
         key = cluster_key(tree) or (known.left_as if known is not None else "") or token_hex(16)
@@ -66,7 +66,7 @@ class WholeCrawl:
         if known is None or known.left_as != key:
             # Noted before the sink is told: a key that only the sink knows would be another folder's.
             await self.note(sink, at)
-        return Known(crawl_name(tree, self._crawl), key, at)
+        return Noted(crawl_name(tree, self._crawl), key, at)
 
     async def note(self, sink: Sink, at: Mapping[int, Place]) -> None:
         export = Export(sink.to, [], dict(at), self._keys[sink.target])
@@ -94,8 +94,8 @@ class NodePart:
             from_board = {number: place for number, place in noted.items() if number in owned.epochs}
             self._at[target] = from_board | {number: place for number, place in ours.items() if number in kept}
 
-    async def known(self, sink: Sink) -> Known:
-        return Known(self._name, self._key, dict(self._at.get(sink.target, {})))
+    async def known(self, sink: Sink) -> Noted:
+        return Noted(self._name, self._key, dict(self._at.get(sink.target, {})))
 
     async def note(self, sink: Sink, at: Mapping[int, Place]) -> None:
         ours = self._at.setdefault(sink.target, {})

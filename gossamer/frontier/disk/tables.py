@@ -60,6 +60,7 @@ URL_HASH_BYTES = URL_KEY_BYTES - HOST_KEY_BYTES
 HOSTS_REMEMBERED = 16_384  # their keys; an entry takes about 200 bytes
 APART = 1 << 15  # levels are below: they sink by 36 a year
 OUTAGE = b"outage"
+INSTRUCTIONS_KEPT = 4
 POSITION_BYTES = 16  # order, turn, depth, octave; a UrlRecord is longer
 
 
@@ -127,6 +128,11 @@ class Meta(msgspec.Struct):
     floor_at: float = (
         0.0  # when an owner came after one that may have asked hosts unnoted: their delays run from then
     )
+    instructed: list[tuple[int, int]] = []  # in a cluster: the last instructions, and how many URLs each concerned
+
+    def note_instruction(self, number: int, urls: int) -> None:
+        before = [each for each in self.instructed if each[0] < number]
+        self.instructed = [*before, (number, urls)][-INSTRUCTIONS_KEPT:]
 
 
 _first_fields = attrgetter(*UrlRecord.__struct_fields__[: UrlRecord.__struct_fields__.index("attempts")])
