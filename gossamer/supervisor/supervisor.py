@@ -326,7 +326,8 @@ class Supervisor:
         concerned = [n for n in coordinator.covered if n not in pool.totals or pool.totals[n].knows_anything]
         for text in self._returns.take(returned, looking, concerned, status.totals.turned_away):
             self.say(text)
-        status.paused = paused or next((report.no_room for report in reports.values() if report.no_room), "")
+        held_up = self._cluster.held_up if self._cluster is not None else ""
+        status.paused = paused or held_up or next((each.no_room for each in reports.values() if each.no_room), "")
         if pool.everybody_heard:
             for heard in waiting:
                 if not heard.done():

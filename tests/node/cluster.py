@@ -6,10 +6,12 @@ The web's access log is the judge. A node can be killed with or without its disk
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -149,6 +151,15 @@ class Cluster:
 
 
 @asynccontextmanager
+async def to_itself() -> AsyncIterator[None]:
+    """One cluster at a time, whatever runs beside it: its sessions are seconds, and two of them on two cores lose
+    members that are well."""
+    with (Path(tempfile.gettempdir()) / "gossamer-cluster-tests.lock").open("w") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        yield
+
+
+@asynccontextmanager
 async def cluster(
     folder: Path,
     *,
@@ -164,7 +175,7 @@ async def cluster(
     folder.mkdir(parents=True, exist_ok=True)
     plain = WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000)
     options = options or replace(plain, not_found=not_found)
-    async with serve(Web(options)) as web:
+    async with to_itself(), serve(Web(options)) as web:
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
         made = Cluster(folder, web, brokers or kafka(), chosen, environment)
         try:

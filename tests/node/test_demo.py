@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import signal
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,9 +16,16 @@ from gossamer.demo.cluster import DELAY_S, LEFT, SESSION_S
 from gossamer.local_servers.process import children
 from gossamer.synthetic_web.access_log import AccessLog, Entry, gaps_below, overlapping
 from tests.crawl.command import gossamer, start, until
+from tests.node.cluster import to_itself
 from tests.servers.kafka import needed
 
 HOSTS, PAGES = 9, 18
+
+
+@pytest.fixture(autouse=True)
+async def no_other_cluster() -> AsyncIterator[None]:
+    async with to_itself():
+        yield
 
 
 def figure(out: str, words: str) -> float:

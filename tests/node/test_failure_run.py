@@ -13,6 +13,7 @@ import pytest
 
 from tests.crawl.command import ROOT
 from tests.debian import program, without
+from tests.node.cluster import to_itself
 from tests.servers import kafka
 
 PROGRAMS = (("ip", "iproute2"), ("unshare", "util-linux"), ("sysctl", "procps"), ("faketime", "faketime"))
@@ -26,15 +27,16 @@ async def ran(folder: Path, **given: object) -> dict[str, Any]:
         without("network namespace", "only root may lay a network")
     flags = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     words = ("unshare", "--net", sys.executable, "-m", "tests.node.failure_run", "--dir", str(folder), *flags)
-    run = await asyncio.create_subprocess_exec(
-        *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        out, err = await run.communicate()
-    finally:
-        if run.returncode is None:
-            run.terminate()
-            await run.wait()
+    async with to_itself():
+        run = await asyncio.create_subprocess_exec(
+            *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        try:
+            out, err = await run.communicate()
+        finally:
+            if run.returncode is None:
+                run.terminate()
+                await run.wait()
     assert out, err.decode()[-5000:]
     result: dict[str, Any] = json.loads(out)
     assert not result["wrong"], f"{err.decode()[-2000:]}\n{json.dumps(result, indent=1)}"
