@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, TypeVar
 
 from gossamer import atomic, config
 from gossamer.archive.bucket import open_state
@@ -29,6 +29,8 @@ from gossamer.seeds import SeedList
 from gossamer.settings import ClusterSettings
 from gossamer.supervisor.supervisor import Ending, Supervisor
 from gossamer.text import COMMAND
+
+T = TypeVar("T")
 
 LOOK_S = 2.0
 NO_CRAWL = f"there is no crawl yet: `{COMMAND} crawl --cluster FILE URL` begins one"
@@ -64,7 +66,7 @@ async def run_node(
         assert crawl is not None
         atomic.replace(folder.path / FILE_NAME, crawl.value)
         tree = config.load(folder.path, file, flags).tree
-        for warning in await topics.check(tree.cluster, tree.crawl.partitions):
+        for warning in await _patiently(lambda: topics.check(tree.cluster, tree.crawl.partitions), say):
             say(warning)
         mirror.write(tree.crawl.scope)
         folder.go_by_format()
@@ -121,17 +123,21 @@ async def _connected(
 ) -> ClusterClient:
     """A node waits for brokers, and for somebody to create the crawl: machines start in any order."""
     is_told = False
-    while True:
-        try:
-            if await topics.exist(settings):
-                return await opened.enter_async_context(ClusterClient.connected(settings, clock))
-        except KafkaAway as fault:
-            say(f"{fault}; waits for it")
-            continue  # that took its time
+    while not await _patiently(lambda: topics.exist(settings), say):
         if not is_told:
             say(NO_CRAWL)
             is_told = True
         await clock.sleep(LOOK_S)
+    return await _patiently(lambda: opened.enter_async_context(ClusterClient.connected(settings, clock)), say)
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]], say: Callable[[str], None]) -> T:
+    """Brokers may be away when a node starts, or be chosen anew."""
+    while True:
+        try:
+            return await ask()
+        except KafkaAway as fault:  # that took its time
+            say(f"{fault}; waits for it")
 
 
 async def _wait_for_crawl(board: Board, say: Callable[[str], None], clock: Clock) -> None:

@@ -57,7 +57,7 @@ async def crawled(made: Cluster, principal: str) -> list[str]:
     config = await made.run("config", made.file)
     assert config.code == 0, config.err
     assert b"crawl" in on_the_board(made)
-    return [made.said("n1"), status.out, status.err, config.out, config.err, on_the_board(made).decode()]
+    return [made.said("n1"), status.out, status.err, config.out, config.err, on_the_board(made).decode("latin-1")]
 
 
 async def test_a_crawl_over_tls_with_passwords_for_all_servers_leaves_none_behind(folder: Path) -> None:

@@ -6,9 +6,8 @@ At the end the crawl has to be what one undisturbed machine makes of the same we
 once, no URL lost, every claim settled, exports equal; and the web's access log says that no host was asked twice at
 once, or too soon, by whomever.
 
-The clocks of the nodes differ by seconds, where libfaketime is installed (the package faketime). What happens is
-drawn from a seed, in rounds in which each kind happens once. Each fault is cured before the next one comes. It
-prints a line for each, and at the end one JSON object; its exit code says whether all is as it should be.
+What happens is drawn from a seed, in rounds in which each kind happens once. Each fault is cured before the next one
+comes. It prints a line for each, and at the end one JSON object; its exit code says whether all is as it should be.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ from tests.crawl.judge import as_the_client_saw_it, requests_at_once
 from tests.node.cluster import Cluster
 from tests.node.network import Network
 
-NODES = {"n1": "+0s", "n2": "+3s", "n3": "-2s"}  # and how their clocks are set
-LIBRARY = "*/faketime/libfaketime.so.1"
+NODES = ("n1", "n2", "n3")
 SESSION_S = 10.0  # longer than the election of a broker takes
 LONGER_S = 14.0  # than the session
 AWAY_S = 5.0  # a server
@@ -71,7 +69,7 @@ class Faults:
             kinds = ["node", "disk", "freeze", "cut servers", "cut all", "broker", "valkey", "s3"]
             chance.shuffle(kinds)
             for kind in kinds:
-                whom = {"broker": "123", "valkey": ("",), "s3": ("",)}.get(kind, tuple(NODES))
+                whom = {"broker": "123", "valkey": ("",), "s3": ("",)}.get(kind, NODES)
                 yield kind, chance.choice(whom)
 
     async def happen(self, kind: str, whom: str) -> None:
@@ -125,9 +123,7 @@ async def failure_run(
                 "politeness.delay_s": delay_s,
                 "fetch.timeout_s": TIMEOUT_S,
             }
-            made = Cluster(
-                folder, web, kafka, settings, inside=lambda name: (*network.inside(name), *with_clock(name))
-            )
+            made = Cluster(folder, web, kafka, settings, inside=network.inside)
             faults = Faults(made, network, kafka, objects, valkey)
             try:
                 await made.crawl()
@@ -139,13 +135,6 @@ async def failure_run(
                 for name in NODES:
                     (folder / f"{name}.log").write_text(made.said(name))
                 await made.close()
-
-
-def with_clock(name: str) -> Sequence[str]:
-    """Words before the command of a node whose clock is wrong."""
-    found = next(Path("/usr/lib").glob(LIBRARY), None)
-    told = (f"LD_PRELOAD={found}", f"FAKETIME={NODES[name]}", "FAKETIME_DONT_FAKE_MONOTONIC=1")
-    return ("env", *told) if found is not None else ()
 
 
 async def disturb(

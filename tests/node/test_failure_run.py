@@ -16,7 +16,7 @@ from tests.debian import program, without
 from tests.node.cluster import to_itself
 from tests.servers import kafka
 
-PROGRAMS = (("ip", "iproute2"), ("unshare", "util-linux"), ("sysctl", "procps"), ("faketime", "faketime"))
+PROGRAMS = (("ip", "iproute2"), ("unshare", "util-linux"), ("sysctl", "procps"))
 
 
 async def ran(folder: Path, **given: object) -> dict[str, Any]:
