@@ -39,10 +39,10 @@ from obstore.store import S3Store
 
 from benchmarks.reference import took_once_ms
 from gossamer.bench import nginx
-from gossamer.bench.crawlers import NO_DELAY
 from gossamer.bench.environment import Environment
 from gossamer.bench.mix import Mix, Site, on_disk
 from gossamer.bench.running import cpu_s, tree
+from gossamer.bench.versions import NO_DELAY
 from gossamer.cluster.kafka.topics import Topics
 from gossamer.config import as_toml
 from gossamer.local_servers.kafka import Kafka

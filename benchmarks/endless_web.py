@@ -31,7 +31,7 @@ from zlib import crc32
 
 import uvloop
 
-from gossamer.bench.crawlers import ROOT
+from gossamer.bench.versions import ROOT
 from gossamer.synthetic_web.access_log import Entry
 from gossamer.synthetic_web.atlas import Atlas
 

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gossamer.bench.crawlers import ROOT
+from gossamer.bench.versions import ROOT
 from gossamer.synthetic_web.options import WebOptions
 from gossamer.synthetic_web.server import serve
 from gossamer.synthetic_web.truth import truth

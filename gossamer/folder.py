@@ -87,6 +87,11 @@ class CrawlFolder:
     def is_crawl(self) -> bool:
         return self._config.is_file()
 
+    @property
+    def is_of_node(self) -> bool:
+        """Whether it is that of one node of a cluster, which has some partitions and not the others."""
+        return (self.path / "node").exists()
+
     def must_be_crawl(self) -> None:
         try:
             self.path.stat()

@@ -19,33 +19,28 @@ when the crawl is over is not decided here: they may still send links (see super
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import TypeVar
 
 from msgspec.structs import replace
 
 from gossamer.clock import Clock
-from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor, Unreachable
+from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor
 from gossamer.levels import shares
 from gossamer.outlinks import ShareOut, links_of, nothing
 from gossamer.page_limit import PageLimit
+from gossamer.page_memory import PageMemory
 from gossamer.records import Claim, Failed, Fetched, Lease, Outcome, Page, Place, Postponed, Reason, Result, Verdict
-from gossamer.shortage import AtOnce, lacking, postponed, words_for
+from gossamer.shortage import AtOnce, Patience, lacking, postponed, words_for
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit: a person can make room
-NO_ROOM_S = 1.0  # between two tries to save while the disk is full
-AWAY_S, AWAY_S_MAX = 0.25, 15.0  # the same while it does not answer at all: doubled at every try
 SHORT_WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # between two tries to read a page while we are short of something
-SHORTAGES_MAX = 10  # tries to save; then the worker ends, and the next one has all of its memory
 MAY_ASK_LOOK_S = 0.25  # between two looks whether the partitions are certain to be ours again
+EARLY_SHARE = 0.5  # of the memory for pages in flight: a commit comes early when so much waits for it
+GATHER_FROM, GATHER_S = 64, 0.005  # with so many in flight, between two looks for leases
 NO_BOOKING_S = 10.0  # until a host's robots.txt is looked for again at another host that had no turn for it
-
-T = TypeVar("T")
 
 OnFinished = Callable[[Sequence[Outcome]], Awaitable[None]]
 """Gets what was just finished; the next commit waits for it."""
@@ -62,6 +57,7 @@ class Crawl:
         clock: Clock,
         *,
         in_flight_max: int,
+        in_flight_bytes_max: int,
         commit_s: float,
         store_near: bool = True,
         ascend: bool = False,
@@ -88,16 +84,19 @@ class Crawl:
         self.ascend = ascend
         self.share_out = share_out
         self.page_limit = PageLimit(pages_left, clock)
+        self.page_memory = PageMemory(in_flight_bytes_max, clock)
         self.watch = watch
         self.say = say
         self.on_finished = on_finished
         self.reached = reached
         self.may_ask = may_ask
         self.is_paused = False
-        self.no_room = ""  # why nothing can be saved at the moment
         self._at_once = AtOnce(in_flight_max, clock, say)
-        self._one_by_one = asyncio.Lock()  # while memory is short, partitions are saved one after the other
+        self._patience = Patience(clock, lambda: self.in_flight, say, self._have_fewer, self.look_again)
+        self.patiently = self._patience.patiently
         self._outcomes: list[tuple[Partition, Outcome]] = []
+        self._ready_bytes = 0  # what they hold, about
+        self._commit_early = asyncio.Event()
         self._under_way: dict[asyncio.Task[None], tuple[Partition, Lease]] = {}
         self._stopping = False
         self._settling = False  # claims of what was just finished
@@ -109,29 +108,24 @@ class Crawl:
         # From here on the host's delay runs, while we go on working at what it sent. The lease does not run out any
         # more: nobody else gets the URL, however long the archive makes us wait.
         partition.answered(lease, result)
+        self.page_memory.answered(lease.id, result)
         self._news.set()
         if not isinstance(result, Fetched):
             return Outcome(lease, result)
         if result.is_not_modified:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         page = await self._read(partition, lease, result)
+        self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
-        claim = Claim(
-            sha256(result.body).hexdigest(),
-            lease.url,
-            result.exchange.started_at,
-            simhash,
-            page.sketch,
-            partition.number,
-            partition.epoch,
-        )
+        digest, fetched_at = sha256(result.body).hexdigest(), result.exchange.started_at
+        claim = Claim(digest, lease.url, fetched_at, simhash, page.sketch, partition.number, partition.epoch)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
         return Outcome(lease, result, page, claim=claim)
 
     async def _read(self, partition: Partition, lease: Lease, fetched: Fetched) -> Page:
         """While this machine is short of memory the page waits here: it has come, and is not asked for again."""
-        watched = partial(suspected, partition, lease)
+        watched = partial(Suspected, partition, lease)
         for wait_s in (*SHORT_WAITS_S, None):
             try:
                 return await self.processor.process(lease.url, fetched, watched, is_suspect=lease.is_suspect)
@@ -139,7 +133,7 @@ class Crawl:
                 short = lacking(fault)
                 if short is None:
                     raise
-                self._at_once.lower(words_for(short), self.in_flight)
+                self._have_fewer(words_for(short))
                 if wait_s is not None:
                     await self.clock.sleep(wait_s)
         return Page(lease.url, fault="this machine had no memory to read it")
@@ -178,10 +172,12 @@ class Crawl:
             partition.apply_outcomes(outcomes, places)
             partition.in_flight -= len(outcomes)
         self.page_limit.finished(outcomes, partition.pages - pages_before)
+        for outcome in outcomes:
+            self.page_memory.ended(outcome.lease.id)
 
     async def _judged(self) -> list[tuple[Partition, Outcome]]:
         """What can be finished now. What shows the content of a page that is just being finished waits for that."""
-        outcomes, self._outcomes = self._within_limit(), []
+        outcomes, self._outcomes, self._ready_bytes = self._within_limit(), [], 0
         claims = [outcome.claim for _, outcome in outcomes if outcome.claim and outcome.verdict.is_original]
         # Judged against other URLs only: a page repeated after a crash must still send its links.
         verdicts = iter(await self.duplicates.judge(claims)) if claims else iter(())
@@ -192,8 +188,10 @@ class Crawl:
                 verdict = next(verdicts)
                 if verdict is None:
                     self.page_limit.put_back(outcome)
-                    if not partition.is_lost:  # meanwhile: its claim is nobody's, and would wait for ever
+                    if not partition.is_lost:
                         self._outcomes.append((partition, outcome))
+                    else:  # meanwhile: its claim is nobody's, and would wait for ever
+                        self.page_memory.ended(outcome.lease.id)
                     continue
                 judged = replace(outcome, verdict=self._stored(verdict))
             self.watch(judged)
@@ -208,6 +206,7 @@ class Crawl:
                 within.append((partition, outcome))
             else:
                 partition.give_back(outcome.lease)
+                self.page_memory.ended(outcome.lease.id)
         if len(within) < len(self._outcomes):
             self._news.set()
         return within
@@ -231,6 +230,8 @@ class Crawl:
                 if alone and self.is_idle and not self.links.has_unread:
                     break
                 await self.clock.wait(self._news, self._next_at())
+                if self.in_flight > GATHER_FROM:  # not after each answer, but after those of a moment
+                    await self.clock.sleep(GATHER_S)
             while self.in_flight or self._settling:
                 self._news.clear()
                 await self.clock.wait(self._news, None)
@@ -255,7 +256,7 @@ class Crawl:
         for task, (partition, lease) in list(self._under_way.items()):
             if id(partition) in owners:
                 del self._under_way[task]
-                self.page_limit.ended(lease.id)
+                self._ended(lease)
                 if task.cancel():
                     partition.give_back(lease)
         self._news.set()
@@ -284,13 +285,18 @@ class Crawl:
         partition.is_lost = True
         self.let_go_of([partition])
         for _, outcome in [each for each in self._outcomes if each[0] is partition]:
-            self.page_limit.ended(outcome.lease.id)
+            self._ended(outcome.lease)
         self._outcomes = [each for each in self._outcomes if each[0] is not partition]
         partition.in_flight = 0
 
     @property
     def in_flight(self) -> int:
         return sum(partition.in_flight for partition in self.partitions.values())
+
+    @property
+    def no_room(self) -> str:
+        """Why nothing can be saved at the moment."""
+        return self._patience.no_room
 
     @property
     def is_idle(self) -> bool:
@@ -303,6 +309,7 @@ class Crawl:
         for partition, room in zip(owned, shares(self._room(), ready, self.clock.random), strict=True):
             for lease in partition.lease(room) if room else ():
                 self.page_limit.leased(lease.id)
+                self.page_memory.leased(lease.id)
                 yield partition, lease
 
     def _room(self) -> int:
@@ -310,14 +317,15 @@ class Crawl:
         if self.is_paused or self.no_room or self.links.held_up or not self.may_ask():
             return 0
         in_flight = self.in_flight
-        return self.page_limit.room(max(0, self._at_once.most - in_flight), in_flight)
+        wanted = self.page_memory.room(max(0, self._at_once.most - in_flight))
+        return self.page_limit.room(wanted, in_flight)
 
     def _next_at(self) -> float | None:
         # With no room for leases there may still be turns that somebody else has booked.
         only_booked = self._room() == 0
         owned = [partition for partition in self.partitions.values() if not partition.is_leaving]
         moments = [partition.next_at(only_booked=only_booked) for partition in owned]
-        moments.append(self.page_limit.next_at())
+        moments += [self.page_limit.next_at(), self.page_memory.next_at()]
         if not self.may_ask():  # nobody tells when that is over
             moments.append(self.clock.now() + MAY_ASK_LOOK_S)
         return min((moment for moment in moments if moment is not None), default=None)
@@ -328,10 +336,18 @@ class Crawl:
         except NotRead:
             # It stays leased, as after `kill -9`: the next start finds it.
             partition.in_flight -= not partition.is_lost
-            self.page_limit.ended(lease.id)
+            self._ended(lease)
             self._news.set()
         else:
             self._outcomes.append((partition, outcome))
+            self._ready_bytes += self.page_memory.of(lease.id)
+            if self._ready_bytes > self.page_memory.bytes_max * EARLY_SHARE:
+                self._commit_early.set()
+
+    def _ended(self, lease: Lease) -> None:
+        """Nothing will be finished of it."""
+        self.page_limit.ended(lease.id)
+        self.page_memory.ended(lease.id)
 
     async def _fetch(self, lease: Lease) -> Result:
         # Nobody asks for a URL longer than its lease: after that the frontier may hand it to someone else. Both go by
@@ -348,51 +364,25 @@ class Crawl:
                 return postponed(short)
             raise
 
+    def _have_fewer(self, why: str) -> None:
+        self._at_once.lower(why, self.in_flight)
+
     async def _commit_often(self) -> None:
         while True:
-            await self.clock.sleep(self.commit_s)
+            await self.clock.wait(self._commit_early, self.clock.now() + self.commit_s)
+            self._commit_early.clear()
             await self.commit()
 
-    async def patiently(self, do: Callable[[], Awaitable[T]]) -> T:
-        """Do something with the archive, or wait until it can be done, for ever: no page is finished without it."""
-        why, wait_s, shortages = "", AWAY_S, 0
-        while True:
-            try:
-                async with self._one_by_one if shortages else nullcontext():
-                    done = await do()
-                break
-            except Unreachable as away:
-                why, wait_s = str(away), min(2 * wait_s, AWAY_S_MAX)
-            except OSError as full:
-                if short := lacking(full):
-                    self._at_once.lower(words_for(short), self.in_flight)
-                    shortages += 1
-                    if shortages > SHORTAGES_MAX:
-                        raise MemoryError from full
-                elif full.errno not in NO_ROOM:
-                    raise
-                why, wait_s = words_for(short) if short else str(full), NO_ROOM_S
-            self._wait_for_archive(why)
-            await self.clock.sleep(wait_s)
-        if why:
-            self._wait_for_archive("")
-        return done
 
-    def _wait_for_archive(self, why: str) -> None:
-        """Nothing is leased while there is a reason. It is said when that begins, and when it is over."""
-        if why and not self.no_room:
-            self.say(f"{why}. The crawl waits for it; nothing is lost")
-        elif self.no_room and not why:
-            self.say("the archive is back: going on")
-        self.no_room = f"{why}; {self.in_flight:,} URLs in flight wait for it" if why else ""
-        self._news.set()
-
-
-@contextmanager
-def suspected(partition: Partition, lease: Lease) -> Iterator[None]:
+@dataclass(slots=True)
+class Suspected:
     """Should the page take us down with it, this is the one."""
-    partition.processing(lease)
-    try:
-        yield
-    finally:
-        partition.processed()
+
+    partition: Partition
+    lease: Lease
+
+    def __enter__(self) -> None:
+        self.partition.processing(self.lease)
+
+    def __exit__(self, *_: object) -> None:
+        self.partition.processed()

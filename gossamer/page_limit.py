@@ -65,6 +65,7 @@ class PageLimit:
 
     def next_at(self) -> float | None:
         """When the oldest lease that is out counts no more."""
+        self._forget_slow()  # else a crawl that is paused would look again and again
         oldest = next(iter(self._out.values()), None)
         return None if oldest is None else self._clock.now() + max(0.0, oldest + SLOW_S - self._clock.awake())
 

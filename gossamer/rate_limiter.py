@@ -23,9 +23,9 @@ class RateLimiter:
 
     def take(self, now: float, cost: float = 1.0) -> float:
         """The same, and the moment is given away."""
-        moment = self.slot(now)
-        self._full_at = max(self._full_at, now) + cost / self.rate
-        return moment
+        full_at = self._full_at
+        self._full_at = max(full_at, now) + cost / self.rate
+        return max(now, full_at - BURST_S)
 
     def charge(self, cost: float) -> None:
         """More was used than was said before, or less."""

@@ -3,6 +3,8 @@
 Records are frozen and hold no behaviour beyond small questions about themselves. The web's faults are values
 here (`Failed`, `Refused` with a `Reason`); only our own faults are exceptions.
 
+What is frozen can hold no cycle, so Python need not look for any (`gc=False`): a page in flight is dozens of objects.
+
 A URL in a record is always canonical (`gossamer.url.canonical`), so equal text means equal URL.
 Times are seconds since the epoch as `Clock.now()` gives them; names end in their unit.
 Longer than 400 lines: the nouns are meant to be read together.
@@ -14,6 +16,7 @@ import mmap
 import re
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from sys import getsizeof
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -98,7 +101,7 @@ class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return bool(self.etag or self.last_modified)
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class Exchange(msgspec.Struct, frozen=True, gc=False):
     """One request and its answer, as they went over the wire; kept for the archive."""
 
     request: bytes  # request line and headers
@@ -117,19 +120,25 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def retry_after_s(self) -> float | None:
-        """What the server asks for, from the end of its answer on: RFC 9110 10.2.3, a number or a date."""
+        """What the server asks for, from the end of its answer on: RFC 9110 10.2.3, a number or a date. A date is by
+        the server's own clock, which its answer tells: ours may be wrong by seconds, and theirs by hours."""
         value = self.header("Retry-After") if self.status >= 300 else None  # it means nothing with a page
         if value is None:
             return None
         if value.isdecimal():
             return float(value)
         try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - self.ended_at)
+            until = parsedate_to_datetime(value).timestamp()
         except (ValueError, OverflowError):
             return None  # neither: as good as nothing
+        try:
+            now = parsedate_to_datetime(self.header("Date") or "").timestamp()
+        except (ValueError, OverflowError):
+            now = self.ended_at
+        return max(0.0, until - now)
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class Fetched(msgspec.Struct, frozen=True, gc=False):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
 
     exchange: Exchange
@@ -145,7 +154,7 @@ class Fetched(msgspec.Struct, frozen=True):
         return self.exchange.ended_at
 
 
-class Moved(msgspec.Struct, frozen=True):
+class Moved(msgspec.Struct, frozen=True, gc=False):
     """A redirect. The target re-enters through the link filter as a link, it is not followed here."""
 
     exchange: Exchange
@@ -157,7 +166,7 @@ class Moved(msgspec.Struct, frozen=True):
         return self.exchange.ended_at
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Refused(msgspec.Struct, frozen=True, gc=False):
     """Not asked for, with the reason."""
 
     exchange: ClassVar[None] = None
@@ -167,7 +176,7 @@ class Refused(msgspec.Struct, frozen=True):
     wait_s: float = 0.0  # the reason may pass: to be tried again after this; 0: refused for good
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(msgspec.Struct, frozen=True, gc=False):
     """Asked for and not fetched. `exchange` is None where there was no answer at all."""
 
     reason: Reason
@@ -176,7 +185,7 @@ class Failed(msgspec.Struct, frozen=True):
     ended_at: float = 0.0
 
 
-class Postponed(msgspec.Struct, frozen=True):
+class Postponed(msgspec.Struct, frozen=True, gc=False):
     """Not asked for yet: something other than the host itself has to wait, such as its address."""
 
     exchange: ClassVar[None] = None
@@ -186,7 +195,7 @@ class Postponed(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class RobotsRead(msgspec.Struct, frozen=True):
+class RobotsRead(msgspec.Struct, frozen=True, gc=False):
     """The turn was spent on the host's robots.txt; the URL goes back to the head of its queue."""
 
     robots: RobotsCopy
@@ -196,7 +205,7 @@ class RobotsRead(msgspec.Struct, frozen=True):
     sitemaps: tuple[Url, ...] = ()  # that it names
 
 
-class RobotsCopy(msgspec.Struct, frozen=True):
+class RobotsCopy(msgspec.Struct, frozen=True, gc=False):
     """What is known of one origin's robots.txt, as stored with its host."""
 
     origin: str  # scheme://host[:port]
@@ -224,7 +233,7 @@ Answer = Fetched | Moved | Refused | Failed | Postponed
 Result = Answer | RobotsRead
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True, gc=False):
     """What processing made of a body."""
 
     url: Url
@@ -248,8 +257,15 @@ class Page(msgspec.Struct, frozen=True):
     fault: str = ""  # why nothing could be read
     sketch: bytes = b""  # of the main text, to be compared with others (gossamer/resemblance.py)
 
+    written_links: ClassVar[bytes] = b""  # what the archive writes of its links, where its reader has made that
 
-class Verdict(msgspec.Struct, frozen=True, array_like=True):
+    @property
+    def text_bytes(self) -> int:
+        """The memory that its texts take."""
+        return getsizeof(self.text) + (getsizeof(self.main_text) if self.main_text is not self.text else 0)
+
+
+class Verdict(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Is this content new? Judged against the pages of *other* URLs only."""
 
     kind: str = "original"  # original | same | near | unchanged
@@ -282,7 +298,7 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
 ORIGINAL = Verdict()
 
 
-class Claim(msgspec.Struct, frozen=True, array_like=True):
+class Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """This content is that URL's: what others with the same content are compared with."""
 
     content_hash: str
@@ -294,7 +310,7 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     epoch: int = 0
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where a record lies in the archive."""
 
     file: str
@@ -353,7 +369,7 @@ class Host(msgspec.Struct, array_like=True, gc=False):
         return Reason.HOST_DOWN if self.rest_until > self.ready_at else self.delay_reason
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """A URL handed out to be fetched, until a moment. While it lasts its host is asked nothing else."""
 
     link: Link
@@ -371,7 +387,7 @@ class Lease(msgspec.Struct, frozen=True):
         return self.link.url
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """All that one lease led to: what `save`, `send` and `finish` need."""
 
     lease: Lease

@@ -224,6 +224,9 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     body_bytes_max: Annotated[Bytes, about("a larger body, packed or unpacked, is cut", ge=1, le=GIB)] = 10 * MIB
     header_bytes_max: Annotated[Bytes, about("all headers of an answer", ge=KIB, le=16 * MIB)] = 256 * KIB
     in_flight_max: Annotated[int, about("transfers at once in a worker", ge=1, le=65_536)] = 512
+    in_flight_bytes_max: Annotated[
+        Bytes, about("memory of fetched pages that a worker has not yet stored", ge=KIB, le=1024 * GIB)
+    ] = 64 * MIB
     schemes: Annotated[tuple[Scheme, ...], about("the protocols that are crawled")] = ("http", "https")
     tls: Annotated[Literal["verify", "record"], about("record: go on with a bad certificate, and note it")] = "verify"
     ca_file: Annotated[CaFile, about("PEM file of the authorities to trust; empty: the usual ones")] = ""

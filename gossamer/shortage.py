@@ -2,24 +2,33 @@
 
 A fetch that meets a shortage is postponed (`no_resources`), a page waits to be read or saved; nothing is counted
 against its host, and the loop has fewer requests under way at once. What was fetched has to be read and saved all the
-same, so that its memory is free again: requests leave the last of it alone.
+same, so that its memory is free again: requests leave the last of it alone. Whoever needs the archive has patience
+with it: without it no page is finished, and none is leased.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import mmap
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from typing import TypeVar
 
 from gossamer.clock import Clock
+from gossamer.interfaces import Unreachable
 from gossamer.records import Postponed, Reason, Result
 
 SHORT_S = 5.0  # until a host is asked again
 NO_ROOM_S = 10.0
 FEWER_S, MORE_S = 1.0, 10.0  # between two changes of how many are asked at once
 RESERVE_BYTES = 64 << 20  # to read and save: one of the largest pages, what it is packed to, stacks of threads
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit: a person can make room
+FULL_S = 1.0  # between two tries to save while the disk is full
+AWAY_S, AWAY_S_MAX = 0.25, 15.0  # the same while the archive does not answer at all: doubled at every try
+SHORTAGES_MAX = 10  # tries to save; then the worker ends, and the next one has all of its memory
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 WORDS = {
@@ -31,6 +40,8 @@ WORDS = {
     errno.EAGAIN: "no more processes or threads",
 }
 NO_THREAD = "can't start new thread"  # how Python words it, as a RuntimeError
+
+T = TypeVar("T")
 
 
 class AtOnce:
@@ -58,6 +69,58 @@ class AtOnce:
             self._say(f"{why}: fewer requests at once. No host is blamed for it; nothing is lost")
         self.most = max(1, min(self.most, in_flight) * 3 // 4)
         self._changed_at = now
+
+
+class Patience:
+    def __init__(
+        self,
+        clock: Clock,
+        in_flight: Callable[[], int],
+        say: Callable[[str], None],
+        on_shortage: Callable[[str], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.no_room = ""  # why nothing can be saved at the moment
+        self._clock = clock
+        self._in_flight = in_flight
+        self._say = say
+        self._on_shortage = on_shortage
+        self._on_change = on_change
+        self._one_by_one = asyncio.Lock()  # while memory is short, partitions are saved one after the other
+
+    async def patiently(self, do: Callable[[], Awaitable[T]]) -> T:
+        """Do something with the archive, or wait until it can be done, for ever."""
+        why, wait_s, shortages = "", AWAY_S, 0
+        while True:
+            try:
+                async with self._one_by_one if shortages else nullcontext():
+                    done = await do()
+                break
+            except Unreachable as away:
+                why, wait_s = str(away), min(2 * wait_s, AWAY_S_MAX)
+            except OSError as full:
+                if short := lacking(full):
+                    self._on_shortage(words_for(short))
+                    shortages += 1
+                    if shortages > SHORTAGES_MAX:
+                        raise MemoryError from full
+                elif full.errno not in NO_ROOM:
+                    raise
+                why, wait_s = words_for(short) if short else str(full), FULL_S
+            self._wait_because(why)
+            await self._clock.sleep(wait_s)
+        if why:
+            self._wait_because("")
+        return done
+
+    def _wait_because(self, why: str) -> None:
+        """Nothing is leased while there is a reason. It is said when that begins, and when it is over."""
+        if why and not self.no_room:
+            self._say(f"{why}. The crawl waits for it; nothing is lost")
+        elif self.no_room and not why:
+            self._say("the archive is back: going on")
+        self.no_room = f"{why}; {self._in_flight():,} URLs in flight wait for it" if why else ""
+        self._on_change()
 
 
 def lacking(fault: BaseException) -> OSError | None:

@@ -30,6 +30,7 @@ WORDS = {
     "levels",
     "outlinks",
     "page_limit",
+    "page_memory",
     "questions",
     "atomic",
     "shortage",

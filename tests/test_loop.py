@@ -30,7 +30,8 @@ async def test_whether_it_may_ask_is_looked_at_until_it_may() -> None:
         return False
 
     stage = cast(Any, Nothing())
-    crawl = Crawl({}, stage, stage, stage, stage, clock, in_flight_max=1, commit_s=1e9, may_ask=may_ask)
+    stages = (stage, stage, stage, stage, clock)
+    crawl = Crawl({}, *stages, in_flight_max=1, in_flight_bytes_max=1, commit_s=1e9, may_ask=may_ask)
     running = asyncio.ensure_future(crawl.run(alone=False))
     for _ in range(4):
         before = looks

@@ -76,3 +76,12 @@ def test_without_a_limit_there_is_always_room() -> None:
     limit.leased(b"1")
     assert limit.room(512, 10_000) == 512 and limit.take(page(1)) and limit.next_at() is None
     assert (limit.spare, limit.held, limit.is_used_up) == (0, 0, False)
+
+
+def test_what_is_slow_asks_for_no_other_look() -> None:
+    """Else a paused crawl, which never asks for room, would look again and again."""
+    clock = VirtualClock()
+    limit = PageLimit(2, clock)
+    limit.leased(b"1")
+    clock.advance(SLOW_S)
+    assert limit.next_at() is None

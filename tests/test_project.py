@@ -160,6 +160,7 @@ OWN_CLOCK = {
 }
 OWN_ENVIRONMENT = {
     "config.py",
+    "process/which_reader.py",  # a switch of the installation, which `--version` asks before there is a configuration
     "local_servers/process.py",  # what a process is started with
     "local_servers/kafka_jars.py",  # where Java, Maven and the user's cache are, by the names that all programs use
 }

@@ -1,9 +1,9 @@
 """The crawl client of a whole cluster: what a crawl on one machine is asked over its socket, the board answers here.
 
 Figures are those that nodes write there once a second, put together (node/watch.py). A pause, a policy, seeds and an
-end are written on the board, and the answer waits a moment until all nodes that are at work have heard of it. What
-works at stores cannot be done from here, and says so. Of single pages nobody tells a server of the whole: events are
-changes of state alone.
+end are written on the board, and the answer waits a moment until all nodes that are at work have heard of it. What is
+to be done at stores is an instruction to their owners (node/instructions.py); the answer says how many have followed
+it by then. Of single pages nobody tells a server of the whole: events are changes of state alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +25,16 @@ from gossamer.cluster.wire import Disconnected, Message
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
-from gossamer.messages.control_messages import AS_ASKED, Now, Point, RecentPoints, SeedsAdded
-from gossamer.messages.node_messages import ClusterNow
+from gossamer.messages.control_messages import (
+    AS_ASKED,
+    Now,
+    Point,
+    RecentPoints,
+    ReleaseUrl,
+    Retry,
+    SeedsAdded,
+)
+from gossamer.messages.node_messages import CarriedOut, ClusterNow
 from gossamer.node.mirror import Mirror
 from gossamer.node.watch import Watch, Watched
 from gossamer.records import Seed
@@ -40,6 +48,7 @@ T = TypeVar("T", bound=Message)
 R = TypeVar("R")
 
 HEARD_S, HEARD_LOOK_S = 5.0, 0.1  # until all nodes have heard of a change: they read the board at once
+CARRIED_S = 9.0  # until all owners have done what they were told: a browser has 15 s of patience
 
 
 class ClusterCrawlClient(CrawlClient):
@@ -82,9 +91,13 @@ class ClusterCrawlClient(CrawlClient):
             case control_messages.AddSeeds(seeds=seeds):
                 answer = await self._within(self._add_seeds(seeds))
             case _:
-                self.must_be_one_machine()
+                raise AssertionError(f"a cluster is not asked like this: {question}")
         assert isinstance(answer, wanted)
         return answer
+
+    async def instructed(self, what: Retry | ReleaseUrl) -> CarriedOut:
+        number = await self._within(self._client.instruct(what))
+        return (await self._client.carried_out(number, self._tree.crawl.partitions, CARRIED_S))[1]
 
     async def tell(self, question: Message) -> None:
         assert isinstance(question, control_messages.Steer)
@@ -99,13 +112,6 @@ class ClusterCrawlClient(CrawlClient):
     async def policies_changed(self) -> None:
         await self._within(self._client.set_policies(msgspec.json.encode(self._folder.policies())))
         await self._heard("policies")
-
-    def must_be_one_machine(self) -> NoReturn:
-        raise NoAnswer(
-            409,
-            "not_for_a_cluster",
-            "this works at the stores of a crawl, and those of a cluster are at its nodes: it cannot be done here",
-        )
 
     async def _of_now(self) -> Now:
         watched = await self.watched()

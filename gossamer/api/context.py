@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 
 from gossamer.api.crawl_client import CrawlClient
 from gossamer.api.guard import Guard
+from gossamer.api.route import NoAnswer
 from gossamer.api.views import Views
 from gossamer.archive.storage import Storage
 from gossamer.clock import Clock
 from gossamer.folder import CrawlFolder
 from gossamer.settings import Tree
+from gossamer.text import COMMAND
 
 T = TypeVar("T")
 
@@ -39,6 +41,16 @@ class Context:
     def close(self) -> None:
         """Wakes all who wait."""
         self.crawl.close()
+
+    def must_be_whole(self) -> None:
+        """Raises where this is one node of several: what is changed here would be told to no other."""
+        if self.folder.is_of_node:
+            raise NoAnswer(
+                409,
+                "not_for_a_node",
+                "this is one node of a cluster, and that is for all of them: tell it to the server of the whole, "
+                f"`{COMMAND} serve cluster.toml`",
+            )
 
     async def remembered(self, what: tuple[Hashable, ...], make: Callable[[], Awaitable[T]], least_s: float) -> T:
         """Something that is dear to make, such as the order of all hosts: again after `least_s`, or ten times what it

@@ -23,7 +23,7 @@ from gossamer.cluster.wire import BadMessage, Disconnected, Message, Peer, Spawn
 from gossamer.folder import CrawlFolder
 from gossamer.messages import control_messages
 from gossamer.messages.control_client import connect_to_crawl
-from gossamer.messages.node_messages import ClusterNow
+from gossamer.messages.node_messages import CarriedOut, ClusterNow
 from gossamer.text import moment
 
 T = TypeVar("T", bound=Message)
@@ -125,6 +125,7 @@ class CrawlClient:
                 await peer.tell(question)
         except TimeoutError:
             raise no_answer() from None
+        self._now = None  # whoever watches may have asked meanwhile
 
     async def cluster(self) -> ClusterNow | None:
         """The nodes that are known here; None: it is a crawl on one machine, or a node that does not run."""
@@ -134,8 +135,9 @@ class CrawlClient:
     async def policies_changed(self) -> None:
         """In the folder; a crawl on one machine looks there by itself."""
 
-    def must_be_one_machine(self) -> None:
-        """Raises where something cannot be done for a whole cluster."""
+    async def instructed(self, what: control_messages.Retry | control_messages.ReleaseUrl) -> CarriedOut | None:
+        """What the owners of partitions have done of it; None: it is no whole cluster, and has to be told itself."""
+        return None
 
     async def _connected(self) -> Peer:
         async with self._connecting:

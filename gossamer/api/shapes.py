@@ -309,6 +309,7 @@ class Retry(Body):
 
 class Retried(Shape):
     urls: int  # that are queued again
+    partitions_left: int = 0  # of a cluster: that have not done it yet; they will, when they have an owner
 
 
 class Steered(Shape):
@@ -326,7 +327,7 @@ class Quarantine(Shape):
 
 class UrlReleased(Shape):
     url: str
-    done: Literal["released", "dropped"]
+    done: Literal["released", "dropped", "on_its_way"]  # the last: its owner in a cluster has not done it yet
 
 
 # ---- events --------------------------------------------------------------------------------------------------

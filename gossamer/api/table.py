@@ -57,7 +57,7 @@ ROUTES = (
     Route(
         *("PUT", f"{API}/hosts/{{host}}/policy", policies.put_host_policy, "Replace what is set for a host alone"),
         scope="control",
-        errors=(404,),
+        errors=(404, 409, 503),
     ),
     Route(
         *("GET", f"{API}/hosts/{{host}}/urls", hosts.host_urls, "A host's URLs by state, status, reason and time"),
@@ -80,10 +80,14 @@ ROUTES = (
             "Replace what is set for a domain or a host",
         ),
         scope="control",
-        errors=(404,),
+        errors=(404, 409, 503),
     ),
     Route("GET", f"{API}/limits", policies.get_limits, "How fast the whole crawl may go"),
-    Route("PUT", f"{API}/limits", policies.put_limits, "Change how fast the whole crawl may go", scope="control"),
+    Route(
+        *("PUT", f"{API}/limits", policies.put_limits, "Change how fast the whole crawl may go"),
+        scope="control",
+        errors=(409, 503),
+    ),
     Route("GET", f"{API}/policies", folder.policies, "What was set for sites and hosts"),
     Route("GET", f"{API}/settings", folder.settings, "The settings, and what each means"),
     Route("GET", f"{API}/log", folder.log, "The end of the crawl's log, where it writes one", errors=(503,)),
@@ -92,7 +96,7 @@ ROUTES = (
         *("POST", f"{API}/seeds", actions.add_seeds, "Add URLs to start from"),
         scope="control",
         status=201,
-        errors=(503,),
+        errors=(409, 503),
     ),
     Route(
         *("POST", f"{API}/pause", actions.pause, "Ask for nothing more until resumed"),
@@ -108,18 +112,18 @@ ROUTES = (
     Route(
         *("POST", f"{API}/retry", actions.retry, "Queue again what failed or was refused for a reason that can pass"),
         scope="control",
-        errors=(400, 404, 503),
+        errors=(400, 404, 409, 503),
     ),
     Route("GET", f"{API}/quarantine", actions.quarantine, "URLs that killed their workers"),
     Route(
         *("POST", f"{API}/quarantine/release", actions.release, "Try a URL again that was in quarantine"),
         scope="control",
-        errors=(404, 503),
+        errors=(404, 409, 503),
     ),
     Route(
         *("POST", f"{API}/quarantine/drop", actions.drop, "Never ask for a URL again that was in quarantine"),
         scope="control",
-        errors=(404, 503),
+        errors=(404, 409, 503),
     ),
     Route(
         *("GET", f"{API}/events", events.events, "What happens now, as server-sent events"),

@@ -70,6 +70,10 @@ REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 NEAR = "urn:gossamer:revisit:near-duplicate"  # the standard knows identical payloads only
 
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] [0-9]{3}( .{0,200})?")
+ORDINARY_HEADERS = rb"\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)+\r\n"  # nothing that a reader could take for their end
+ORDINARY_REQUEST = re.compile(rb"[^\r\n]+ HTTP/1\.1" + ORDINARY_HEADERS)
+ORDINARY_RESPONSE = re.compile(rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n]{0,200})?" + ORDINARY_HEADERS)
+LENGTHS = re.compile(rb"\ncontent-length:[ \t]*([^\r]*?)[ \t]*\r")
 NEWER_HTTP = re.compile(rb" HTTP/[23](\.[0-9])?$")
 ORIGINAL = b"X-Archive-Orig-"
 UNTRUE_ONCE_DECODED = (b"content-encoding", b"transfer-encoding", b"content-length")
@@ -110,7 +114,8 @@ class WarcArchive(SegmentArchive):
 
     async def _save(self, outcomes: Sequence[Outcome]) -> list[Place | None]:
         places: list[Place | None] = []
-        group, at = bytearray(), 0.0
+        group: list[bytes] = []
+        size, at = 0, 0.0
         spans: list[tuple[int, int] | None] = []  # offset in the group, and length, of each page's record
         for count, outcome in enumerate(outcomes, 1):
             result = outcome.result
@@ -121,20 +126,23 @@ class WarcArchive(SegmentArchive):
                 members = await asyncio.to_thread(encode, outcome, result)
             else:
                 members = encode(outcome, result)
-            spans.append((len(group) + len(members.request), len(members.page)))
-            group += b"".join(members)
+            spans.append((size + len(members.request), len(members.page)))
+            group += members
+            size += sum(map(len, members))
             at = result.exchange.ended_at
-            if len(group) > GROUP_BYTES_MAX:
+            if size > GROUP_BYTES_MAX:
                 places += await self._write(group, at, spans)
-                group, spans = bytearray(), []
+                group, spans, size = [], [], 0
             elif count % PAGES_AT_ONCE == 0:
                 await others()
         return places + await self._write(group, at, spans)
 
-    async def _write(self, group: bytearray, at: float, spans: list[tuple[int, int] | None]) -> list[Place | None]:
+    async def _write(self, group: list[bytes], at: float, spans: list[tuple[int, int] | None]) -> list[Place | None]:
         if not group:
             return [None for _ in spans]
-        start = await self._segments.append(group, at)
+        content = b"".join(group)
+        group.clear()  # its memory is free before the disk has taken all of it
+        start = await self._segments.append(content, at)
         return [span and Place(start.file, start.offset + span[0], span[1]) for span in spans]
 
     def _opening(self, file: str, at: float) -> bytes:
@@ -219,7 +227,8 @@ def metadata(outcome: Outcome) -> bytes:
     exchange = outcome.result.exchange
     if exchange is not None:
         lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
-    lines.append(outlinks(links_of(outcome.page)))
+    page = outcome.page
+    lines.append((page and not page.nofollow and page.written_links) or outlinks(links_of(page)))
     return b"".join(lines)
 
 
@@ -258,6 +267,8 @@ def links_of(page: Page | None) -> list[Link]:
 
 
 def request_head(raw: bytes) -> bytes:
+    if ORDINARY_REQUEST.fullmatch(raw) and len(raw) <= HEAD_BYTES_MAX:
+        return raw
     lines = head_lines(raw)
     if lines and NEWER_HTTP.search(lines[0]):
         lines[:1] = [NEWER_HTTP.sub(b" HTTP/1.1", lines[0]), ORIGINAL + b"Request-Line: " + lines[0]]
@@ -266,6 +277,12 @@ def request_head(raw: bytes) -> bytes:
 
 def response_head(exchange: Exchange, body_bytes: int | None) -> bytes:
     """The head as received, but true of the stored body; `body_bytes` is None where its length is not known."""
+    if body_bytes is not None and is_true_of(exchange.head, body_bytes):
+        return exchange.head
+    return corrected(exchange, body_bytes)
+
+
+def corrected(exchange: Exchange, body_bytes: int | None) -> bytes:
     received = head_lines(exchange.head) or [b""]
     lines = received[:1]
     if not STATUS_LINE.fullmatch(received[0]):
@@ -285,6 +302,15 @@ def response_head(exchange: Exchange, body_bytes: int | None) -> bytes:
         else:
             lines.append(ORIGINAL + line)
     return joined(lines, [b"Content-Length: " + length] if length is not None else [])
+
+
+def is_true_of(head: bytes, body_bytes: int) -> bool:
+    """Whether `corrected` would change nothing about a head, as is the case with most."""
+    if not ORDINARY_RESPONSE.fullmatch(head) or len(head) > HEAD_BYTES_MAX:
+        return False
+    lower = head.lower()
+    lengths = LENGTHS.findall(lower)
+    return lengths == [b"%d" % body_bytes] and b"\ncontent-encoding:" not in lower and b"\ntransfer-" not in lower
 
 
 def phrase(status: int) -> bytes:
@@ -316,13 +342,16 @@ def is_blank(line: bytes) -> bool:
 
 
 def member(kind: str, fields: list[str], head: bytes, body: Body = b"") -> bytes:
-    """One record as one gzip member. Its block comes in two parts, so that a large body is never copied."""
+    """One record as one gzip member. Its block comes in two parts, so that a large body is never copied; a small one
+    is, because to compress all at once takes half of the time for a small record, and a seventh less for a page."""
     if not body:  # a body has a digest of its own; another one of 21 KB takes 15 to 40 µs
         fields = [*fields, f"WARC-Block-Digest: sha256:{hashlib.sha256(head).hexdigest()}"]
     start = f"WARC/1.1\r\nWARC-Type: {kind}\r\n" + "\r\n".join(fields)
     start += f"\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+    parts = (start.encode(), head, body, b"\r\n\r\n")
+    if len(body) <= LARGE_BODY_BYTES:
+        return isal_zlib.compress(b"".join(parts), LEVEL, wbits=GZIP)
     gzip = isal_zlib.compressobj(LEVEL, wbits=GZIP)
-    parts = (start.encode() + head, body, b"\r\n\r\n")
     return b"".join([*map(gzip.compress, parts), gzip.flush()])
 
 
@@ -333,7 +362,7 @@ def record_id(*parts: str) -> str:
 
 
 def date_text(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def uri_text(url: str) -> str:

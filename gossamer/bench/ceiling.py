@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 from gossamer.bench import nginx as server
-from gossamer.bench.environment import NotInstalled
+from gossamer.bench.cores import Cores, on
+from gossamer.bench.environment import NotInstalled, run
 from gossamer.bench.mix import Site
 from gossamer.bench.nginx import Nginx
 
@@ -28,7 +28,7 @@ end
 """
 
 
-def pages_per_s(nginx: Nginx, site: Site, folder: Path) -> float:
+def pages_per_s(nginx: Nginx, site: Site, folder: Path, cores: Cores) -> float:
     wrk = shutil.which("wrk")
     if wrk is None:
         raise NotInstalled("the ceiling is measured by wrk, which is not on the PATH: apt install wrk")
@@ -36,25 +36,10 @@ def pages_per_s(nginx: Nginx, site: Site, folder: Path) -> float:
     script = folder / "requests.lua"
     script.write_text(SCRIPT.format(pages=site.mix.pages_per_host, seeds=site.seeds.absolute()), encoding="utf-8")
     first = site.seeds.read_text(encoding="ascii").split()[0]
-    with server.serving(nginx, site, folder):
-        said = subprocess.run(
-            [
-                wrk,
-                "--threads",
-                "1",
-                "--connections",
-                "64",
-                "--duration",
-                f"{SECONDS}s",
-                "--script",
-                str(script),
-                first,
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+    flags = ("--threads", "1", "--connections", "64", "--duration", f"{SECONDS}s", "--script", str(script))
+    with server.serving(nginx, site, folder, cores.server), on(cores.crawlers):
+        said = run(wrk, *flags, first)
     found = re.search(r"Requests/sec:\s+([\d.]+)", said)
     if found is None or "Non-2xx" in said:
-        raise NotInstalled(f"wrk did not get pages: {said.strip().splitlines()[-1]}")
+        raise NotInstalled(f"wrk did not get pages: {' '.join(said.split())[-200:]}")
     return float(found[1])

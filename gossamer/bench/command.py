@@ -1,20 +1,22 @@
-"""What `gossamer bench` does: finds everything, measures, prints. Its flags are in verbs.py."""
+"""What `gossamer bench` does: finds everything, measures, prints. Its flags are in commands/tools/bench.py."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import shutil
+import signal
 import sys
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from types import FrameType
 
-from gossamer.bench import ceiling, nginx, picture, profile, report
-from gossamer.bench.crawlers import CRAWLERS, found
+from gossamer.bench import ceiling, cores, disk, nginx, picture, profile, report
+from gossamer.bench.crawlers import found, labelled
 from gossamer.bench.environment import Environment, NotInstalled
 from gossamer.bench.measuring import Bench, NothingFetched
-from gossamer.bench.mix import Mix, on_disk
+from gossamer.bench.mix import Mix, on_disk, read_once
 from gossamer.config import UsageError
 
 
@@ -26,17 +28,31 @@ class Size:
     seconds: float  # of a run
 
 
+PEERS = "gossamer,scrapy,crawlee,colly,wget2"
+PAGE_BYTES = 21_000
+REAL_PAGES = 10  # a host: those of the real mix are three times as large, and a run is to see nearly all of them
 USUAL, QUICK = Size(400, 50, 5, 30.0), Size(40, 25, 1, 10.0)
 
 
 def bench(arguments: argparse.Namespace) -> int:
+    with _ended_like_ctrl_c():
+        return _bench(arguments)
+
+
+def names_of(crawlers: str | None, against: list[str] | None) -> list[str]:
+    """Who is compared. Another version alone is compared with this one, and with nobody else."""
+    named = crawlers.split(",") if crawlers else ["gossamer"] if against else PEERS.split(",")
+    return [name for name in named if name] + [f"gossamer={path}" for path in against or ()]
+
+
+def _bench(arguments: argparse.Namespace) -> int:
     given = {field.name: getattr(arguments, field.name) for field in fields(Size)}
     size = replace(
         QUICK if arguments.quick else USUAL, **{name: value for name, value in given.items() if value is not None}
     )
-    names = [name for name in arguments.crawlers.split(",") if name]
-    if unknown := set(names) - set(CRAWLERS):
-        raise UsageError(f"--crawlers {', '.join(sorted(unknown))}: known are {', '.join(CRAWLERS)}")
+    mix = _mix(arguments, size)
+    names = names_of(arguments.crawlers, arguments.against)
+    labelled(names)  # whoever does not exist is told before anything is done
     cache = arguments.cache.expanduser().absolute()
     environment = Environment(cache / "environment", _say)
     server = nginx.find(environment)
@@ -45,11 +61,17 @@ def bench(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "none of the crawlers is here: " + "; ".join(f"{each.name}: {each.reason}" for each in missing)
         )
-    site = on_disk(Mix(size.hosts, size.pages, arguments.page_bytes, arguments.tls, arguments.port), cache, _say)
-    folder = Path(tempfile.mkdtemp(prefix="run-", dir=cache))
+    site = on_disk(mix, cache, _say)
+    pinned, place = cores.choose(arguments.cores), disk.choose(arguments.ram_disk, mix, cache)
+    conditions = [pinned.said, place.said]
+    for condition in conditions:
+        _say(condition)
+    read_once(site)
+    folder = disk.fresh(place.folder)
     try:
-        measuring = Bench(site, server, folder, size.seconds, _say)
+        measuring = Bench(site, server, folder, size.seconds, _say, pinned)
         rounds, failed = measuring.rounds(crawlers, size.rounds)
+        was_interrupted = len(rounds) < size.rounds or len(rounds[-1]) + len(failed) < len(crawlers)
         crawlers = [crawler for crawler in crawlers if crawler.name not in {each.name for each in failed}]
         fact_sheet = report.Report(
             site.mix,
@@ -58,12 +80,14 @@ def bench(arguments: argparse.Namespace) -> int:
             crawlers,
             [*missing, *failed],
             rounds,
-            *_ceiling(measuring),
+            *((None, "the bench was interrupted") if was_interrupted else _ceiling(measuring)),
             command="gossamer " + " ".join(sys.argv[1:]),
             machine=report.machine(),
+            conditions=conditions,
+            in_memory=place.is_ram,
         )
         ours = next((crawler for crawler in crawlers if crawler.name == "gossamer"), None)
-        if arguments.profile and ours is not None:
+        if arguments.profile and ours is not None and not was_interrupted:
             fact_sheet = replace(fact_sheet, profile=profile.profiled(measuring, ours, folder / "profile"))
     except NothingFetched as fault:
         _say(str(fault))
@@ -81,13 +105,38 @@ def bench(arguments: argparse.Namespace) -> int:
         print(report.text(facts))
         if fact_sheet.profile:
             print("\n" + profile.text(fact_sheet.profile))
-    return 1 if any(each.name == "gossamer" for each in failed) else 0
+    if was_interrupted:
+        return 130
+    return 1 if any(each.name.startswith("gossamer") for each in [*missing, *failed]) else 0
+
+
+def _mix(arguments: argparse.Namespace, size: Size) -> Mix:
+    if arguments.mix == "even":
+        return Mix(size.hosts, size.pages, arguments.page_bytes or PAGE_BYTES, arguments.tls, arguments.port)
+    if arguments.page_bytes:
+        raise UsageError("--page-bytes is for pages of one size, and --mix real has many: give one of the two")
+    return Mix.real(size.hosts, arguments.pages or min(size.pages, REAL_PAGES), arguments.port)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM, too, ends what was started before us."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _ceiling(measuring: Bench) -> tuple[float | None, str]:
     try:
-        return ceiling.pages_per_s(measuring.nginx, measuring.site, measuring.folder / "ceiling"), ""
-    except NotInstalled as fault:
+        folder = measuring.folder / "ceiling"
+        return ceiling.pages_per_s(measuring.nginx, measuring.site, folder, measuring.cores), ""
+    except (NotInstalled, UsageError) as fault:
         return None, str(fault)
 
 

@@ -23,27 +23,27 @@ class Environment:
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self.folder = folder
         self.python = folder / "bin" / "python"
-        self._say = say
+        self.say = say
 
     def need(self, package: str, *requirements: str) -> str:
         """The version of an installed package; installs it, with the requirements, where it is missing."""
         if (version := self._versions().get(package)) is not None:
             return version
-        self._say(f"installing {', '.join(requirements)} into {self.folder}")
+        self.say(f"installing {', '.join(requirements)} into {self.folder}")
         if not self.python.exists():
-            _run(sys.executable, "-m", "venv", str(self.folder))
+            run(sys.executable, "-m", "venv", str(self.folder))
         pip = (str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
-        _run(*pip, "--only-binary", ":all:", *requirements)
+        run(*pip, "--only-binary", ":all:", *requirements)
         return self._versions()[package]
 
     def _versions(self) -> dict[str, str]:
         if not self.python.exists():
             return {}
-        said = _run(str(self.python), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check")
+        said = run(str(self.python), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check")
         return {row["name"].lower(): row["version"] for row in json.loads(said)}
 
 
-def _run(*command: str) -> str:
+def run(*command: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S_MAX, check=False)
     except (OSError, subprocess.TimeoutExpired) as fault:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gossamer.bench.crawlers import Crawler
+from gossamer.bench.crawler import Crawler
 from gossamer.bench.measuring import Bench
 from gossamer.bench.mix import Site
 from gossamer.bench.report import Facts
@@ -86,7 +86,8 @@ def profiled(bench: Bench, gossamer: Crawler, folder: Path) -> Facts:
     def command(pages: Site) -> list[str]:
         return [re.sub("^PYTHONPATH=", f"PYTHONPATH={site}:", word) for word in gossamer.command(pages)]
 
-    run = bench.once(replace(gossamer, command=command), "profile")
+    run = bench.once(replace(gossamer, command=command))
+    bench.say(f"profile: {run}")
     processes = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(samples.iterdir())]
     return facts_of(processes, run.pages)
 

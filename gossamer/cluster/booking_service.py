@@ -110,10 +110,12 @@ class BookingService:
         limit = asyncio.timeout(BOOKING_S)
         try:
             async with limit:
+                version = self._peers.version  # of before the question: what changes meanwhile is not waited for
                 while (holder := await self._book(partition, number, url)) is None:
                     if self._is_over:
                         raise NoBooking(host_of(url))
-                    await self._peers.change(self._peers.version)
+                    await self._peers.change(version)
+                    version = self._peers.version
                 limit.reschedule(None)
                 give_up = partial(limit.reschedule, 0)
                 try:

@@ -82,8 +82,15 @@ class LinkExchange:
 
     async def send(self, links: Iterable[Link]) -> None:
         groups: defaultdict[int, list[Link]] = defaultdict(list)
+        by_origin: dict[str, list[Link]] = {}
+        origin, group = "?", list[Link]()
         for link in links:
-            groups[partition_of(link.url, self._count)].append(link)
+            url = link.url
+            if not url.startswith(origin):  # most links lead to where the one before led
+                origin = url[: url.index("/", url.index("//") + 2) + 1]
+                found = by_origin.get(origin)
+                group = by_origin[origin] = groups[partition_of(url, self._count)] if found is None else found
+            group.append(link)
         ours = {number: partition for number in groups if (partition := self._partitions.get(number)) is not None}
         away = {number: rest for number, group in groups.items() if (rest := await self._apply(number, group))}
         for number, partition in ours.items():

@@ -13,7 +13,7 @@ import errno
 from collections.abc import Awaitable, Iterator, Sequence
 
 from gossamer.cluster.pace import GO, CrawlPace, Pace
-from gossamer.cluster.wire import Answer, Message, Peer
+from gossamer.cluster.wire import Answer, Disconnected, Message, Peer
 from gossamer.interfaces import Claims, Pause
 from gossamer.records import Claim, Verdict
 
@@ -139,8 +139,8 @@ class RemoteShared:
 
     def __init__(self, supervisor: Peer) -> None:
         self._supervisor = supervisor
-        self._asked: list[tuple[str, int]] = []  # in this turn of the event loop
-        self._paced: asyncio.Task[Paced] | None = None
+        self._unasked: list[tuple[str, int, asyncio.Future[Pause]]] = []  # since the last question about pace
+        self._asking: asyncio.Task[None] | None = None
 
     async def begin(self, partition: int, epoch: int) -> None:
         await self._supervisor.tell(Begin(partition, epoch))
@@ -156,17 +156,29 @@ class RemoteShared:
             await self._supervisor.tell(Settle(some))
 
     async def pace(self, ip: str, surplus_bytes: int = 0) -> Pause:
-        place = len(self._asked)
-        self._asked.append((ip, surplus_bytes))
-        if self._paced is None:
-            self._paced = asyncio.ensure_future(self._ask_pace())
-        # Shielded: the others of this moment wait for the same answer.
-        return (await asyncio.shield(self._paced)).pauses[place]
+        answer: asyncio.Future[Pause] = asyncio.get_running_loop().create_future()
+        self._unasked.append((ip, surplus_bytes, answer))
+        if self._asking is None:
+            self._asking = asyncio.ensure_future(self._ask_pace())
+        return await answer
 
-    async def _ask_pace(self) -> Paced:
-        """One message for all who ask in the same turn of the event loop: this runs after them."""
-        requests, self._asked, self._paced = self._asked, [], None
-        return await self._supervisor.call(AskPace(requests), Paced)
+    async def _ask_pace(self) -> None:
+        """One message at a time, for all who came since the last: the busier we are, the more share one."""
+        while self._unasked:
+            asked, self._unasked = self._unasked, []
+            question = AskPace([(ip, surplus_bytes) for ip, surplus_bytes, _ in asked])
+            waiting = [answer for _, _, answer in asked]
+            try:
+                pauses = (await self._supervisor.call(question, Paced)).pauses
+            except Disconnected as gone:
+                for answer in waiting:
+                    if not answer.done():  # else who asked was cancelled
+                        answer.set_exception(gone)
+                continue
+            for answer, pause in zip(waiting, pauses, strict=True):
+                if not answer.done():
+                    answer.set_result(pause)
+        self._asking = None
 
 
 def parts(claims: Sequence[Claim]) -> Iterator[list[Claim]]:

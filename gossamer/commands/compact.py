@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.archive.compaction import Summary
+from gossamer.commands.verb import must_be_whole
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.archive_records import compacted
@@ -23,6 +24,7 @@ EXAMPLES = "gossamer compact crawl-example.com --dry-run"
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
     folder.must_be_crawl()
+    must_be_whole(folder, "compact")
     try:
         summary = compacted(folder, dry=arguments.dry_run)
     except ExportsFault as fault:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from gossamer import __version__
 from gossamer.config import UsageError
+from gossamer.process.which_reader import reader_text
 from gossamer.text import meant
 
 
@@ -118,7 +119,9 @@ def parser(named: Iterable[str]) -> Parser:
         epilog="`gossamer VERB --help` has the flags of a verb and examples. To begin: `gossamer demo`, everything\n"
         "at work in half a minute, without a network.",
     )
-    top.add_argument("--version", action="version", version=f"gossamer {__version__}")
+    top.add_argument(
+        "--version", action="version", version=f"gossamer {__version__}\npages are read by {reader_text()}"
+    )
     verbs = top.add_subparsers(prog="gossamer", metavar="VERB", dest="verb", help=argparse.SUPPRESS, required=True)
     for name in VERBS.keys() & set(named):
         command = import_module(f"gossamer.commands.{FILES.get(name, name)}")

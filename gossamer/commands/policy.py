@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer import config, settings
-from gossamer.commands.verb import host_name, number, say, whole
+from gossamer.commands.verb import host_name, must_be_whole, number, say, whole
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreDamaged
@@ -52,6 +52,9 @@ def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
     folder.must_be_crawl()
     changes = {key: value for key, value in vars(arguments).items() if key in KEYS and value is not None}
+    limits = {key: value for key, value in vars(arguments).items() if key in CRAWL_KEYS and value is not None}
+    if changes or limits or arguments.clear or arguments.file is not None:
+        must_be_whole(folder, "policy")
     if arguments.file is not None:
         if changes or arguments.name or arguments.clear:
             raise UsageError("--file gives authorities to many; give names and other flags in a call of their own")
@@ -59,7 +62,6 @@ def run(arguments: argparse.Namespace) -> None:
         operator_changes.set_authorities(folder, authorities)
         say(f"{len(authorities):,} authorities are set")
         return
-    limits = {key: value for key, value in vars(arguments).items() if key in CRAWL_KEYS and value is not None}
     if limits:
         if changes or arguments.name or arguments.clear:
             raise UsageError("--requests-per-s and --bytes-per-s are of the whole crawl: give them without a NAME")

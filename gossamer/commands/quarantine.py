@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.commands.verb import say, show, url_of
+from gossamer.commands.verb import must_be_whole, say, show, url_of
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.inspect.page_facts import page_facts
 from gossamer.inspect.view import CrawlView
@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.release or arguments.drop:
         folder = CrawlFolder(path)
         folder.must_be_crawl()
+        must_be_whole(folder, "quarantine")
         url = url_of(arguments.release or arguments.drop)
         tree = config.load(path, environment={}).tree
         if not release_url_anywhere(folder, tree, RealClock(), url, drop=bool(arguments.drop)):

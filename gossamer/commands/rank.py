@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.clock import RealClock
-from gossamer.commands.verb import whole
+from gossamer.commands.verb import must_be_whole, whole
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.ranking import Ranked, Report, rank_crawl
@@ -24,6 +24,7 @@ EXAMPLES = "gossamer rank crawl-example.com --top 20"
 def run(arguments: argparse.Namespace) -> None:
     crawl = Path(arguments.dir)
     CrawlFolder(crawl).must_be_crawl()
+    must_be_whole(CrawlFolder(crawl), "rank")
     try:
         report = rank_crawl(crawl, arguments.top, RealClock())
     except ExportsFault as fault:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.clock import RealClock
-from gossamer.commands.verb import whole
+from gossamer.commands.verb import must_be_whole, whole
 from gossamer.export.positions import ExportsFault
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.maintenance.rebuild import rebuilt, text_of
@@ -25,6 +25,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
     folder.must_be_crawl()
+    must_be_whole(folder, "rebuild")
     try:
         summary = rebuilt(folder, arguments.partition, RealClock())
     except ExportsFault as fault:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gossamer import config
 from gossamer.clock import RealClock
-from gossamer.commands.verb import OneOf, host_name, say
+from gossamer.commands.verb import OneOf, host_name, must_be_whole, say
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.retry import CAN_PASS
@@ -26,6 +26,7 @@ gossamer retry crawl-example.com --links
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
     folder.must_be_crawl()
+    must_be_whole(folder, "retry")
     tree = config.load(folder.path, environment={}).tree
     choose_for(tree)
     reason = Reason(arguments.reason) if arguments.reason is not None else None

@@ -15,7 +15,7 @@ import msgspec
 from gossamer import config
 from gossamer.clock import RealClock
 from gossamer.cluster.wire import Disconnected
-from gossamer.commands.verb import choose_urls, say, show
+from gossamer.commands.verb import choose_urls, must_be_whole, say, show
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.messages.control_client import connect_to_crawl
@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("seeds: to list, `gossamer seeds D`; to add, `gossamer seeds add D URL` or `... --file F`")
     folder = CrawlFolder(Path(words[is_adding]))
     folder.must_be_crawl()
+    if is_adding:
+        must_be_whole(folder, "seeds add")
     choose_urls(config.load(folder.path, environment={}).tree)
     if is_adding:
         return add(folder, words[2:], arguments.file, as_json=arguments.json)

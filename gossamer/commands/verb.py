@@ -17,8 +17,9 @@ from typing import Any
 from gossamer import config, settings
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError, UsageError
+from gossamer.folder import CrawlFolder
 from gossamer.records import Url
-from gossamer.text import meant, printable
+from gossamer.text import COMMAND, meant, printable
 from gossamer.url.canonical import canonicalize, choose_for
 from gossamer.url.link_filter import LinkFilter
 from gossamer.url.site import host_of
@@ -55,6 +56,15 @@ def url_of(text: str) -> Url:
         return url_in(text)
     except NotASeed as fault:
         raise UsageError(fault) from None
+
+
+def must_be_whole(folder: CrawlFolder, verb: str) -> None:
+    """What a verb changes in the folder of a node would be told to no other node, and stand in no journal."""
+    if folder.is_of_node:
+        raise UsageError(
+            f"{folder.path} is the folder of one node of a cluster, and {verb} is for all of them: give it the "
+            f"cluster's file, as in `{COMMAND} {verb} cluster.toml`"
+        )
 
 
 def choose_urls(tree: settings.Tree) -> None:

@@ -27,8 +27,9 @@ class IdleConnections:
 
     def put(self, ends: Ends, connection: socket.socket) -> None:
         """An answer has come to its end on this connection, and it may be used again."""
-        self._idle[ends] = (connection, self._clock.now())
-        self.forget(self._clock.now() - LOOKED_AFTER_S)
+        now = self._clock.now()
+        self._idle[ends] = (connection, now)
+        self.forget(now - LOOKED_AFTER_S)
 
     def take(self, ends: Ends) -> socket.socket | None:
         """Our end of a connection that is to be used again; None: it has been idle for long."""

@@ -20,7 +20,7 @@ IN_MEMORY_BYTES_MAX = 256 * 1024  # most pages are smaller; a page of 100 KB cos
 class Spool:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._memory = bytearray()  # and not a list: a chunk of two bytes takes 40 in one
+        self._memory: bytes | bytearray = b""  # and not a list: a chunk of two bytes takes 40 in one
         self._file: BinaryIO | None = None
         self.size_bytes = 0
 
@@ -29,16 +29,21 @@ class Spool:
         if self._file is not None:
             self._file.write(chunk)
             return
-        self._memory += chunk
+        if not self._memory:
+            self._memory = bytes(chunk)  # most bodies come in one piece: it is theirs as it is
+        else:
+            if isinstance(self._memory, bytes):
+                self._memory = bytearray(self._memory)
+            self._memory += chunk
         if self.size_bytes > IN_MEMORY_BYTES_MAX:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the body
             self._file.write(self._memory)
-            self._memory = bytearray()
+            self._memory = b""
 
     def body(self) -> Body:
         """All that was written; nothing more can be."""
         if self._file is None:
-            body, self._memory = bytes(self._memory), bytearray()
+            body, self._memory = bytes(self._memory), b""
             return body
         with self._file as file:
             file.flush()

@@ -65,6 +65,8 @@ LOW_SPEED = "too slow"  # how libcurl words the low-speed limit; both limits sha
 NotAsked = Refused | Failed | Postponed
 PaceOf = Callable[[str, int], Awaitable[Pause]]  # interfaces.SharedState.pace
 
+RECEIVED_AT_ONCE = 64 << 10  # bytes: most pages come in one piece. libcurl has one such buffer for all transfers
+CHECKED_AHEAD, CHECKED_S = 16, 0.02
 UNHEARD_S = 10.0  # as long as a connection may take to stand
 NOT_OURS_S = 1.0  # until a host is looked at again that may not be ours any more
 
@@ -128,6 +130,7 @@ class Transfers:
         self.under_way: dict[pycurl.Curl, UnderWay] = {}  # requests that are being made, the oldest first
         self._multi = Multi(settings.first_byte_timeout_s)
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight_max)
+        self._checked_for, self._checked_at = 0, 0.0  # that there is memory: for so many requests under way
         self._idle: list[pycurl.Curl] = []
         self._idle_connections = IdleConnections(clock)
         self._unpacking = Unpacking(clock, folder)
@@ -163,20 +166,20 @@ class Transfers:
             return address
         try:  # at the very last: others may have begun while this one waited
             if under_way := self._multi.under_way:  # a single request may always try
-                check_memory(under_way * IN_MEMORY_BYTES_MAX)
+                self._check_memory(under_way)
         except OSError as short:
             return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
         incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-        received = await self._once(url, headers, address, incoming, verify=True)
+        received = await self._once(url, host, headers, address, incoming, verify=True)
         if incoming.had_news:  # nothing was asked yet, and that connection is gone now
             incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-            received = await self._once(url, headers, address, incoming, verify=True)
+            received = await self._once(url, host, headers, address, incoming, verify=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
             incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
             received = await self._once(
-                url, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
+                url, host, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
             )
         if incoming.is_too_late:
             return Postponed(NOT_OURS_S, Reason.OWNERSHIP)
@@ -192,6 +195,13 @@ class Transfers:
             else:
                 self._resolver.worked(host)
         return received
+
+    def _check_memory(self, under_way: int) -> None:
+        """Once for some requests that follow soon: asking the system takes 5 µs, and more where many threads are."""
+        now = self.clock.now()
+        if under_way > self._checked_for or now - self._checked_at > CHECKED_S:
+            check_memory((under_way + CHECKED_AHEAD) * IN_MEMORY_BYTES_MAX)
+            self._checked_for, self._checked_at = under_way + CHECKED_AHEAD, now
 
     async def unpacked(self, received: Received, codings: str, body_bytes_max: int | None) -> Received | Postponed:
         """Without its content codings. What did not come to its end is not worth the work."""
@@ -258,6 +268,7 @@ class Transfers:
     async def _once(
         self,
         url: Url,
+        host: str,
         headers: Sequence[bytes],
         address: str,
         incoming: Incoming,
@@ -270,7 +281,7 @@ class Transfers:
         curl.setopt(pycurl.HTTPHEADER, list(headers))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
-        curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host_of(url) else [])
+        curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host else [])
         incoming.attach(
             curl,
             self._multi,
@@ -279,7 +290,7 @@ class Transfers:
             may_ask=self._may_ask,
         )
         started_at = self.clock.now()
-        self.under_way[curl] = UnderWay(host_of(url), started_at)
+        self.under_way[curl] = UnderWay(host, started_at)
         reason, detail = None, ""
         is_spent = True  # cancelled half-way, the handle cannot be used again
         try:
@@ -335,6 +346,7 @@ class Transfers:
         curl.setopt(pycurl.TIMEOUT_MS, int(settings.timeout_s * 1000))
         curl.setopt(pycurl.LOW_SPEED_LIMIT, settings.slow_bytes_per_s)
         curl.setopt(pycurl.LOW_SPEED_TIME, max(1, int(settings.slow_s)))
+        curl.setopt(pycurl.BUFFERSIZE, RECEIVED_AT_ONCE)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
         curl.setopt(pycurl.PROXY, "")  # not even one from the environment
         curl.setopt(pycurl.NOSIGNAL, 1)

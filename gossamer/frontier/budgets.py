@@ -42,23 +42,20 @@ class Budgets:
         self._front = front
         self._limits = limits
         self._pages_a_link = pages_a_link
+        self._leading_min = min(LEADING_MIN, pages_a_link)  # with fewer leading pages no host is beyond its links
         self._is_home = is_home
         self._credit = credit
         self._has_limits = bool(limits.host_pages_max or limits.site_pages_max)
 
-    @property
-    def _has_any(self) -> bool:
-        return self._has_limits or self._front.has_policies
-
     def refusal(self, host: Host, site: Callable[[str], Site]) -> Refused | None:
         """Why no more of the host's pages may be asked for."""
-        if self._is_beyond_its_links(host, host.led):
+        if host.led >= self._leading_min and self._is_beyond_its_links(host, host.led):
             links = 1 + host.in_links
             story = f"{host.led} of its {host.pages} pages led to new ones, and links from other sites to it: {links}"
             if host.led < self._leading_max() * links:
                 story += ", which give it next to no importance"
             return Refused(Reason.TRAP_HOST, story)
-        if not self._has_any:
+        if not (self._has_limits or self._front.has_policies):
             return None
         if self._front.policies.of(host).blocked:
             return Refused(Reason.BLOCKED)
@@ -76,8 +73,6 @@ class Budgets:
 
     def _is_beyond_its_links(self, host: Host, leading: int) -> bool:
         """Whether nobody asked for the host, and so many leading pages are more than links from other sites allow."""
-        if leading < LEADING_MIN and leading < self._pages_a_link:
-            return False
         most = self._leading_max()
         if leading < most:
             return False
@@ -88,9 +83,10 @@ class Budgets:
 
     def is_held(self, back: Back, site: Callable[[str], Site]) -> bool:
         """What is in flight may use up the budget: wait and see."""
-        if back.out and self._is_beyond_its_links(back.host, back.host.led + back.out):
+        leading = back.host.led + back.out
+        if back.out and leading >= self._leading_min and self._is_beyond_its_links(back.host, leading):
             return True
-        if not self._has_any:
+        if not (self._has_limits or self._front.has_policies):
             return False
         host = back.host
         most = self._host_pages_max(host)

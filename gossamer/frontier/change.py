@@ -273,14 +273,20 @@ class Change:
         key = key[:8]
         host = self._hosts.get(key)
         if host is None:
-            host = self._front.host(key)
-            if host is None:
-                host = Host(name=clock_name(name), site=site_of(name))
-            if not host.is_counted:
-                host.is_counted = True
-                self._meta.totals.hosts += 1
-            self._hosts[key] = host
+            host = self._front.host(key) or Host(name=clock_name(name), site=site_of(name))
+            self._touch(key, host)
         return host
+
+    def host_in_slot(self, back: Back) -> Host:
+        """The same of a host that has a slot, as one of which something is in flight has: nothing is looked up."""
+        self._touch(back.key, back.host)
+        return back.host
+
+    def _touch(self, key: bytes, host: Host) -> None:
+        self._hosts[key] = host
+        if not host.is_counted:
+            host.is_counted = True
+            self._meta.totals.hosts += 1
 
     def site(self, name: str) -> Site:
         site = self._sites.get(name)
@@ -327,25 +333,24 @@ class Change:
             del hosts[host.rest_cause]
 
     def count(self, host: Host, step: Step, outcome: Outcome, *, is_first: bool) -> None:
-        totals = self._meta.totals
-        match outcome.result:
-            case Fetched(exchange=exchange, body=body):
-                host.crawled_at = exchange.started_at
-                if is_first:
-                    totals.pages += 1
-                    host.pages += 1
-                    if self._settings.site_pages_max or self._front.policies.sites:
-                        self.site(host.site).pages += 1
-                else:
-                    totals.visits += 1
-                totals.bytes += len(body)
-                host.body_bytes += len(body)
-                if not outcome.verdict.is_original:
-                    totals.duplicates += is_first
-                if outcome.verdict.is_reference:
-                    totals.bytes_saved += len(body)
-            case Moved():
-                totals.moved += 1
+        totals, result = self._meta.totals, outcome.result
+        if isinstance(result, Fetched):
+            body_bytes = len(result.body)
+            host.crawled_at = result.exchange.started_at
+            if is_first:
+                totals.pages += 1
+                host.pages += 1
+                if self._settings.site_pages_max or self._front.policies.sites:
+                    self.site(host.site).pages += 1
+            else:
+                totals.visits += 1
+            totals.bytes += body_bytes
+            host.body_bytes += body_bytes
+            if not outcome.verdict.is_original:
+                totals.duplicates += is_first
+                totals.bytes_saved += body_bytes if outcome.verdict.is_reference else 0
+        elif isinstance(result, Moved):
+            totals.moved += 1
         if step.reason is None or (step.rests and outcome.result.ended_at is None):
             return  # nothing was asked, and nothing is given up
         if step.reason is Reason.UNREADABLE:  # no fault of its host, and at further visits no further page

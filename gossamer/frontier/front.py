@@ -206,7 +206,8 @@ class Front:
     def arm(self, back: Back) -> None:
         """Let the host take its turn when its moment comes, if it has work and is not being asked."""
         if back.asked is None and back.has_work and (back.bookings or not back.is_leaving):
-            self._put(back, back.next_turn_at)
+            host = back.host  # as `next_turn_at` says, without two more calls
+            self._put(back, max(host.ready_at, host.rest_until, back.slot_at))
 
     def _put(self, back: Back, moment: float) -> None:
         front_key = back.host.front_key
@@ -282,7 +283,7 @@ class Front:
             back = self.active.get(key)
             if back is not None:
                 back.note_stored()
-                if back.is_idle:
+                if back.out == 0 and back.is_idle:
                     self.leave(key)
                 elif key not in self.turns:
                     self.arm(back)

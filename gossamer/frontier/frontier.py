@@ -155,7 +155,7 @@ class Frontier:
     @property
     def claims(self) -> list[Claim]:
         """Content that may not have reached the fingerprints before a crash; to be settled again at the start."""
-        return self._parts.meta.claims
+        return self._parts.outcomes.claims
 
     @property
     def pages(self) -> int:

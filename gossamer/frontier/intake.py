@@ -8,6 +8,7 @@ disk, the filter knows most new URLs for new, and only then is the store asked.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from itertools import compress, islice
 
 import msgspec
@@ -33,7 +34,7 @@ from gossamer.frontier.rules.limits import BY_LINK_FILTER
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import BATCH_MAX, Filter, Planner
 from gossamer.records import SITEMAP, Host, Link, Reason, State, Url, UrlRecord
-from gossamer.url.site import clock_name, host_of, origin_of, site_of
+from gossamer.url.site import clock_name, host_of, site_of
 
 # Refusals that another time or another way may lift: such a URL is let in when it is found again and may come.
 LIFTED = BY_LINK_FILTER | {
@@ -62,6 +63,27 @@ TRAPS = frozenset(
         Reason.TRAP_HOST,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where links of a batch lead."""
+
+    host: str
+    key: bytes
+    _: KW_ONLY
+    has_spent: bool  # its patterns may be used up
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A link whose URL has to be looked up."""
+
+    key: bytes
+    link: Link
+    host: str
+    reason: Reason | None  # speaks against it
+    promised: int  # credit, by this link and others before it; 0: not counted yet
 
 
 class Intake:
@@ -111,58 +133,83 @@ class Intake:
 
     def _admit(self, change: Change, links: Iterable[Link]) -> int:
         """How many of the links brought something new. The store is asked once for all of them."""
+        candidates = self._candidates(change, links)
+        may_know = self._seen.may_know([each.key for each in candidates])
+        found = self._reader.stored_among([each.key for each in compress(candidates, may_know)])
+        wanted = [each for each in candidates if self._is_wanted(each, found.get(each.key))]
+        records = self._reader.read_many({each.key: found[each.key] for each in wanted if each.key in found})
+        new = 0
+        for each in wanted:
+            new += self._decide(change, each, found.get(each.key), records.get(each.key))
+        return new
+
+    def _candidates(self, change: Change, links: Iterable[Link]) -> list[Candidate]:
+        """Those that may bring something new, as far as memory and the link filter know: a few of those of a page."""
         candidates = []
-        planner, credit = self._planner, self._credit
-        origin, host, of_host, has_spent = "?", "", b"", False
+        credit, hot = self._credit, self._seen.hot
+        targets: dict[str, Target] = {}
+        origin, target = "?", Target("", b"", has_spent=False)
         for link in links:
-            url = link.url
+            url, source, depth, worth = link.url, link.source, link.depth, link.worth
             if not url.startswith(origin):  # most links lead to where the one before led
-                origin, host = origin_of(url) + "/", host_of(url)
-                of_host = host_key(host)
-                has_spent = self._has_spent(of_host)
-            if link.source is not None and not link.chain and not link.source.startswith(origin):
-                self._count_in_link(change, link.source, host, link.worth)
-            if self._seen.is_hot(url, link.depth) and link.lastmod is None:
-                if credit is None or not link.worth:
+                origin = url[: url.index("/", url.index("//") + 2) + 1]
+                target = targets.get(origin) or targets.setdefault(origin, self._target(url))
+            if source is not None and not link.chain and not source.startswith(origin):
+                self._count_in_link(change, source, target, worth)
+            promised = 0
+            bits = hot(url, depth) if link.lastmod is None else None
+            if bits is not None:
+                if credit is None or not worth:
                     continue
-                promised = credit.promise(url, link.worth)
-                if promised.bit_length() == (promised - link.worth).bit_length():
-                    continue  # else what it was promised has doubled: worth a look
-            else:
-                promised = 0
+                promised = credit.promise(url, worth)
+                if promised.bit_length() <= bits:
+                    continue
+                self._seen.expect(url, promised.bit_length())  # the next ones of this batch
             reason = None if promised else self._link_filter(link)  # what is hot was let in before
-            if reason in TRAPS and is_trusted(self._front.policies, host):
+            if reason in TRAPS and is_trusted(self._front.policies, target.host):
                 reason = None
-            elif reason is None and has_spent and link.depth and self._patterns.refusal(of_host, url):
+            elif reason is None and target.has_spent and depth and self._patterns.refusal(target.key, url):
                 reason = Reason.TRAP_PATTERN
             if reason is not None and reason not in RECORDED:
                 self._turn_away(change, reason)
                 continue
-            key = of_host + url_hash(url)
-            if reason is None and link.max_depth is None:  # else another link may allow more
-                self._seen.warm_up(url, link.depth)
-            candidates.append((key, link, host, reason, promised))
-        may_know = self._seen.may_know([each[0] for each in candidates])
-        found = self._reader.stored_among([each[0] for each in compress(candidates, may_know)])
-        new = 0
-        for key, link, host, reason, before in candidates:
-            known, stored = change.known.get(key), found.get(key)
-            promised = before
-            if credit is not None and link.worth and not before and (known or stored):
-                promised = credit.promise(link.url, link.worth)
-            if known is None and stored is not None:
-                if (
-                    is_position(stored)
-                    and link.depth >= depth_of(stored)
-                    and promised.bit_length() <= octave_of(stored)
-                ):
-                    continue  # it is queued, this way to it is no shorter, and it is worth about as much as before
-                known = self._reader.read(key, stored)
-            new += self._take(change, key, link, host, reason, known)
-            if planner is not None and known is not None and (promised or link.lastmod is not None):
-                entry = entry_of(key, stored) if stored is not None and is_position(stored) else None
-                self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, host, entry)
-        return new
+            if reason is None and link.max_depth is None and not promised:  # else another link may allow more
+                self._seen.warm_up(url, depth)
+            candidates.append(Candidate(target.key + url_hash(url), link, target.host, reason, promised))
+        return candidates
+
+    def _target(self, url: Url) -> Target:
+        host = host_of(url)
+        key = host_key(host)
+        return Target(host, key, has_spent=self._has_spent(key))
+
+    def _is_wanted(self, each: Candidate, stored: bytes | None) -> bool:
+        """False: it is queued, this way to it is no shorter, and it is worth about as much as before."""
+        if stored is None:
+            return True
+        link = each.link
+        if self._credit is not None and link.worth and not each.promised:
+            each.promised = self._credit.promise(link.url, link.worth)
+        if not is_position(stored) or link.depth < depth_of(stored) or each.promised.bit_length() > octave_of(stored):
+            return True
+        self._seen.expect(link.url, octave_of(stored))
+        return False
+
+    def _decide(self, change: Change, each: Candidate, stored: bytes | None, before: UrlRecord | None) -> bool:
+        """Whether it brought something new. `before`: what was known of its URL before this batch."""
+        key, link, planner = each.key, each.link, self._planner
+        known = change.known.get(key) or before
+        if planner is not None and link.worth and not each.promised and known is not None:
+            each.promised = planner.credit.promise(link.url, link.worth)
+        is_new = self._take(change, key, link, each.host, each.reason, known)
+        if planner is None:
+            return is_new
+        if known is not None and (each.promised or link.lastmod is not None):
+            entry = entry_of(key, stored) if stored is not None and is_position(stored) else None
+            self._reconsider(change, planner, key, change.known.get(key) or known, link.lastmod, each.host, entry)
+        if (now := change.known.get(key) or known) is not None:
+            self._seen.expect(link.url, planner.credit.bits_without_effect(now))
+        return is_new
 
     def _take(
         self, change: Change, key: bytes, link: Link, host: str, reason: Reason | None, known: UrlRecord | None
@@ -260,12 +307,12 @@ class Intake:
         self._totals.turned_away[reason] = self._totals.turned_away.get(reason, 0) + 1
         change.is_dirty = True
 
-    def _count_in_link(self, change: Change, source: Url, host: str, worth: int) -> None:
+    def _count_in_link(self, change: Change, source: Url, target: Target, worth: int) -> None:
         """A link from another site is evidence for the host, whether its URL is new or not."""
         if source != self._source:  # the links of a page come one after the other
             self._source, self._source_site = source, site_of(host_of(source))
-        if site_of(host) != self._source_site and self._front.host(host_key(host)) is not None:
-            linked = change.host(host_key(host), host)
+        if site_of(target.host) != self._source_site and self._front.host(target.key) is not None:
+            linked = change.host(target.key, target.host)
             linked.in_links += 1
             linked.earned += worth
 

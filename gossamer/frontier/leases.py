@@ -56,7 +56,7 @@ class Ignored(StrEnum):
     UNKNOWN = "unknown"  # reported before, handed out before a restart, or by another partition
 
 
-class Held(msgspec.Struct):
+class Held(msgspec.Struct, gc=False):
     """A lease as the frontier remembers it: where the URL's queue entry is, and what was known of it."""
 
     lease: Lease
@@ -109,8 +109,17 @@ class Leases:
         assert key is not None
         known = url_record_in(entry[1]) or found[key]
         credit = self._credit.to_share(known, back.host) if self._credit is not None else 0
-        copy = (known.validators, known.content_hash, credit, bool(known.kills or back.host.kills))
-        lease = Lease(link_to(known), back.host.name, expires_at, known.attempts + 1, note + key, *copy)
+        lease = Lease(
+            link_to(known),
+            back.host.name,
+            expires_at,
+            known.attempts + 1,
+            note + key,
+            known.validators,
+            known.content_hash,
+            credit,
+            bool(known.kills or back.host.kills),
+        )
         return Held(lease, key, entry, known, turn, back)
 
     def of(self, lease: Lease) -> Held | None:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from gossamer.frontier.change import Change
 from gossamer.frontier.choice import Choice
+from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.tables import HOST_KEY_BYTES, TURN_BYTES, Meta, encode
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
 from gossamer.frontier.leases import Held, Ignored, Leases, take_back
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
-from gossamer.frontier.rules.origins import note, waits
+from gossamer.frontier.rules.origins import is_silent, note, waits
 from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.politeness import ended_at, start_delay
 from gossamer.frontier.rules.steps import after, is_down, next_step
@@ -71,6 +72,7 @@ class Outcomes:
         self._politeness = politeness
         self._planner = planner
         self._waits_s = waits(limits.retries_s, limits.rests_s)
+        self.claims = PartitionReader(store).claims()  # of what was finished last
 
     # ---- the answer has ended ----------------------------------------------------------------------------
 
@@ -81,7 +83,11 @@ class Outcomes:
         self._leases.answered(held.key)
         back = held.back
         policy = self._front.policies.of(back.host) if self._front.has_policies else NONE
-        is_of_origin = note(back.host, origin_of(lease.url), result, lease.attempt, self._waits_s, now)
+        is_of_origin = False
+        if is_silent(result) or any(
+            back.host.origins.values()
+        ):  # else there is nothing to note, and nobody to forgive
+            is_of_origin = note(back.host, origin_of(lease.url), result, lease.attempt, self._waits_s, now)
         start_delay(back.host, result, self._politeness, policy, now, lease.attempt, is_of_origin=is_of_origin)
         if (ended := ended_at(result)) is None:
             self._site_pace.keep_turn(back, now)
@@ -114,7 +120,13 @@ class Outcomes:
 
     def record(self, change: Change, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None:
         """All of one commit, durable when this returns. `places`: where their content lies."""
-        self._meta.claims = [each.claim for each in outcomes if each.claim and each.verdict.is_original]
+        before, self.claims = (
+            self.claims,
+            [each.claim for each in outcomes if each.claim and each.verdict.is_original],
+        )
+        if before or self.claims:
+            change.batch.put("meta", b"claims", encode(self.claims))
+            self._meta.claims = []
         for outcome, place in zip(outcomes, places, strict=True):
             self._record(change, outcome, place)
         self._patterns.save(change.batch)
@@ -127,7 +139,7 @@ class Outcomes:
             self._ignore(change, lease)
             return
         self._totals.requests += ended_at(result) is not None
-        host = change.host(lease.id[TURN_BYTES:], lease.host)
+        host = change.host_in_slot(held.back) if held else change.host(lease.id[TURN_BYTES:], lease.host)
         if isinstance(result, RobotsRead):
             self._keep_robots(change, lease, host, result)
         if held is not None:
@@ -160,16 +172,16 @@ class Outcomes:
         is_first = held.known.history is None
         change.count(host, step, outcome, is_first=is_first)
         if is_down(host, outcome, limits.host_failures_max, change.now):
-            self._due.begin_rest(change, key[:8], host)
+            self._due.begin_rest(change, held.back.key, host)
         if is_first and isinstance(outcome.result, Fetched):
             self._revisits.earn()
         if outcome.page is not None and not held.known.content_hash:  # else it is another visit
-            self._patterns.count(key[:8], outcome)
+            self._patterns.count(held.back.key, outcome)
         if step.to_the_end:
             change.enqueue(key, known)
             return
         if self._planner is not None and step.state is not State.WAITING:
-            is_suspect = self._choice.suspicion(key[:8], host, known) is not None
+            is_suspect = self._choice.suspicion(held.back.key, host, known) is not None
             known = self._planner.credit.spend(held.known, known)
             known = self._planner.dates.after_visit(
                 held.known, known, host, outcome, change.now, is_suspect=is_suspect

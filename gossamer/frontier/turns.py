@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
 
@@ -24,6 +25,7 @@ class Turns:
         self._heap: list[Turn] = []
         self._queues: dict[int, deque[Turn]] = {}  # those whose moment has come, by level
         self._counts: dict[int, int] = {}  # how many of each queue are not out of date; none is empty
+        self._draw: Callable[[], int] | None = None  # one of those levels; None: they have changed
         self._has_come: set[bytes] = set()
         self._order = itertools.count()
 
@@ -48,6 +50,7 @@ class Turns:
             self._counts[level] -= 1
             if self._counts[level] == 0:
                 del self._counts[level], self._queues[level]
+                self._draw = None
 
     def ready(self, now: float) -> dict[int, int]:
         """How many hosts may be asked now, by level."""
@@ -57,20 +60,22 @@ class Turns:
             _, _, host, level = turn
             if self._turns.get(host) is turn:
                 self._has_come.add(host)
-                self._counts[level] = self._counts.get(level, 0) + 1
-                self._queues.setdefault(level, deque()).append(turn)
+                if level not in self._counts:
+                    self._counts[level], self._queues[level], self._draw = 0, deque(), None
+                self._counts[level] += 1
+                self._queues[level].append(turn)
         return self._counts
 
     def pop(self, now: float) -> bytes | None:
         """A host whose moment has come, or None."""
         if self._heap and self._heap[0][0] <= now:
             self.ready(now)
-        counts = self._counts
-        if not counts:
+        if not self._counts:
             return None
-        level = next(iter(counts)) if len(counts) == 1 else drawing(sorted(counts), self._chance)()
-        queue = self._queues[level]
-        while self._turns.get((turn := queue.popleft())[2]) is not turn:
+        if self._draw is None:
+            self._draw = drawing(sorted(self._counts), self._chance)
+        queue, turns = self._queues[self._draw()], self._turns
+        while turns.get((turn := queue.popleft())[2]) is not turn:
             pass  # it was changed or removed since
         self.remove(turn[2])
         return turn[2]

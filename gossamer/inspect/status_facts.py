@@ -12,6 +12,7 @@ from gossamer.frontier.disk.tables import Totals
 from gossamer.inspect.recrawl_facts import recrawl_facts, recrawl_text
 from gossamer.inspect.view import CrawlView
 from gossamer.messages.control_messages import Now, SinkNow
+from gossamer.process.which_reader import reader_text
 from gossamer.seeds import SeedList
 from gossamer.text import COMMAND, counted, explained, size
 
@@ -49,6 +50,7 @@ def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
         "hosts": totals.hosts,
         "requests": totals.requests,
         "bytes": totals.bytes,
+        "reader": reader_text(),
         "archive_at": archive_at(view),
         "archive_bytes": bytes_in(view.folder.archive),  # here; in a bucket it takes none of our disk
         "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
@@ -128,6 +130,7 @@ def status_text(facts: Facts) -> str:
         f"  seen         {facts['urls_known']:>12,}   {facts['seen_mistakes']:.2%} of new URLs looked up for nothing",
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
+        f"  read by      {facts['reader']}",
         *recrawl_text(facts["recrawl"]),
         *([f"  archive      in {facts['archive_at']}"] if facts["archive_at"] != "archive" else []),
     ]

@@ -66,6 +66,7 @@ class Retry(Message, frozen=True):
 
     host: str | None = None
     reason: Reason | None = None
+    others: tuple[str, ...] = ()  # in a cluster: further hosts of the same site, which are in the same partition
 
 
 # ---- answered ------------------------------------------------------------------------------------------------

@@ -39,6 +39,13 @@ class KeepingCounts(msgspec.Struct):
     links_dead: int = 0  # messages of the topic of links that could not be read, and were set aside
 
 
+class CarriedOut(msgspec.Struct, frozen=True):
+    """What has come of an instruction to all nodes (node/instructions.py)."""
+
+    urls: int  # that it concerned so far
+    partitions_left: int  # that have not followed it yet; they will
+
+
 class PartitionTotals(Totals, array_like=True):
     """As few bytes as possible: they go over the board once a second."""
 

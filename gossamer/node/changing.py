@@ -18,7 +18,7 @@ from gossamer.folder import FolderError
 from gossamer.maintenance.stored_links import found_again
 from gossamer.messages.control_messages import ReleaseUrl, Retry
 from gossamer.node import ranks
-from gossamer.node.instructions import What, carried_out
+from gossamer.node.instructions import What
 from gossamer.node.look import folder_of, look
 from gossamer.node.operating import ClusterClient, Waited, check_settings
 from gossamer.records import Reason
@@ -59,14 +59,12 @@ async def _instructed(file: Path, what: What, say: Say) -> tuple[Waited, int]:
     """How far it has come, and how many URLs it concerned so far."""
     async with ClusterClient.connected(_settings(file).cluster, RealClock()) as client:
         partitions = client.crawl(file).crawl.partitions
-        number = await client.instruct(what)
-        waited = await client.until(lambda reports: not carried_out(reports, number, partitions)[0])
-        missing, urls = carried_out(client.reports(), number, partitions)
+        waited, done = await client.carried_out(await client.instruct(what), partitions)
         if waited is Waited.LATE:
-            say(f"{counted(len(missing), 'partition')} of {partitions} have not done it yet; they will")
+            say(f"{counted(done.partitions_left, 'partition')} of {partitions} have not done it yet; they will")
         elif waited is Waited.NOBODY:
             say(_when_nodes_are_up(file, client))
-        return waited, urls
+        return waited, done.urls
 
 
 async def _send_again(file: Path, say: Say, show: Say) -> int:

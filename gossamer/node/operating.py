@@ -26,9 +26,10 @@ from gossamer.cluster.kafka.topics import Topics
 from gossamer.config import FILE_NAME, ConfigError
 from gossamer.folder import FolderError
 from gossamer.interfaces import JournalLost, LaterOwner
+from gossamer.messages.node_messages import CarriedOut
 from gossamer.node import recovery
 from gossamer.node.coordinator import current
-from gossamer.node.instructions import INSTRUCTIONS, What
+from gossamer.node.instructions import INSTRUCTIONS, What, carried_out
 from gossamer.node.recovery import Accepted
 from gossamer.node.report import WORK, Ended, NodeReport, ended, last_of
 from gossamer.records import Link, Seed
@@ -143,8 +144,14 @@ class ClusterClient:
         await self.board.put("again", self._name().encode())
         await self.board.fence()
 
-    async def until(self, is_done: Callable[[Mapping[str, NodeReport]], bool]) -> Waited:
-        """Wait until the reports of the nodes say so; at most `WAIT_S`, and not where nobody is up."""
+    async def carried_out(self, number: int, partitions: int, most_s: float = WAIT_S) -> tuple[Waited, CarriedOut]:
+        """Wait until the owners of all partitions have followed an instruction."""
+        waited = await self.until(lambda reports: not carried_out(reports, number, partitions)[0], most_s)
+        missing, urls = carried_out(self.reports(), number, partitions)
+        return waited, CarriedOut(urls, len(missing))
+
+    async def until(self, is_done: Callable[[Mapping[str, NodeReport]], bool], most_s: float = WAIT_S) -> Waited:
+        """Wait until the reports of the nodes say so; at most so long, and not where nobody is up."""
         news = asyncio.Event()
         heard_at = began_at = self._clock.now()
 
@@ -155,14 +162,17 @@ class ClusterClient:
                 news.set()
 
         self.board.subscribe(changed)
-        while not is_done(self.reports()):
-            if self._clock.now() >= heard_at + SILENT_S:
-                return Waited.NOBODY
-            if self._clock.now() >= began_at + WAIT_S:
-                return Waited.LATE
-            news.clear()
-            await self._clock.wait(news, heard_at + SILENT_S)
-        return Waited.DONE
+        try:
+            while not is_done(self.reports()):
+                if self._clock.now() >= heard_at + SILENT_S:
+                    return Waited.NOBODY
+                if self._clock.now() >= began_at + most_s:
+                    return Waited.LATE
+                news.clear()
+                await self._clock.wait(news, min(heard_at + SILENT_S, began_at + most_s))
+            return Waited.DONE
+        finally:
+            self.board.unsubscribe(changed)
 
     async def stop(self) -> None:
         """All nodes finish what is in flight and end."""

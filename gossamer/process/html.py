@@ -12,8 +12,8 @@ Forms are questions that only a person can answer.
 The text is what a reader could see. Elements such as `<b>` do not end a word and all others do: `H<sub>2</sub>O` is
 one word, two cells of a table are two. Which of it is main text is decided in main_text.py.
 
-Nothing here raises, whatever the bytes; hostile nesting and tags with thousands of attributes are cut before the
-parser sees them (`nesting.py`, `tags.py`).
+Nothing here raises, whatever the bytes, unless memory is short; hostile nesting and tags with thousands of attributes
+are cut before the parser sees them (`nesting.py`, `tags.py`).
 docs/processing.md says what each field of a page holds; benchmarks/process.py what it costs.
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import islice
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from gossamer.process.links import Links
 from gossamer.process.markup.language import language_of
@@ -51,12 +51,12 @@ def _names(text: str) -> frozenset[str]:
 
 
 # A <link> leads to another page if its rel is one of these. The rest is for browsers.
-_FOLLOWED_RELS = _names(
+FOLLOWED_RELS = _names(
     "alternate amphtml author bookmark canonical chapter contents first help home index last license next prev "
     "previous section shortlink start toc up"
 )
 # Alternates in other types are for programs: oEmbed, the JSON of a content system.
-_FOLLOWED_ALTERNATES = _names("text/html application/xhtml+xml application/rss+xml application/atom+xml")
+FOLLOWED_ALTERNATES = _names("text/html application/xhtml+xml application/rss+xml application/atom+xml")
 
 _SPACE = r"[ \t\n\f\r]"
 _REFRESH = re.compile(  # the HTML standard's "shared declarative refresh steps", S being its white space
@@ -146,8 +146,11 @@ def refresh_link(target: str, url: Url) -> list[Link]:
 
 
 def _tree(markup: bytes) -> LexborHTMLParser:
-    markup = harmless(with_growing_references_spelled_out(markup))
-    return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS)
+    try:
+        markup = harmless(with_growing_references_spelled_out(markup))
+        return LexborHTMLParser(markup, options=LexborDocumentOptions.WO_EVENTS)
+    except SelectolaxError as fault:  # there is no markup that it refuses
+        raise MemoryError("lexbor got no memory") from fault
 
 
 class _Said:
@@ -190,11 +193,11 @@ class _Said:
         rels = rel.split()
         if self.wants_images and "icon" in rels:
             self.add(href, "", IMAGE, is_somewhere=False)
-        if not href or _FOLLOWED_RELS.isdisjoint(rels) or "stylesheet" in rels:
+        if not href or FOLLOWED_RELS.isdisjoint(rels) or "stylesheet" in rels:
             return
         if "alternate" in rels:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
-            if media_type and media_type not in _FOLLOWED_ALTERNATES:
+            if media_type and media_type not in FOLLOWED_ALTERNATES:
                 return
             hreflang = attributes.get("hreflang", "").strip().lower()
             if hreflang and len(self.alternates) < ALTERNATES_MAX:
@@ -220,15 +223,15 @@ class _Said:
         """Of <img>, <source>, <video> and <input>, with the names that pages use who load pictures late."""
         anchor = fold(attributes.get("alt", "")[:ALT_CHARS_MAX])
         for name, value in attributes.items():
-            if name in _ONE_PICTURE:
+            if name in ONE_PICTURE:
                 self.add(value, anchor, IMAGE)
-            elif name in _PICTURES:
+            elif name in PICTURES:
                 for candidate in islice(candidates(value), CANDIDATES_MAX):
                     self.add(candidate, anchor, IMAGE)
 
 
-_ONE_PICTURE = _names("src poster data-src data-original data-lazy data-lazy-src data-full-src")
-_PICTURES = _names("srcset data-srcset data-lazy-srcset data-original-set imagesrcset")
+ONE_PICTURE = _names("src poster data-src data-original data-lazy data-lazy-src data-full-src")
+PICTURES = _names("srcset data-srcset data-lazy-srcset data-original-set imagesrcset")
 
 Teller = Callable[[_Said, Attributes], None]
 _ALWAYS: dict[str, Teller] = {

@@ -134,8 +134,9 @@ def load_own() -> None:
 class Readers:
     """The whole table as a crawl wants it: ours with its choices made, the user's own before them."""
 
-    def __init__(self, agent: str, process: ProcessSettings) -> None:
-        chosen = partial(html.process, agent=agent, links_from=process.links_from)
+    def __init__(self, agent: str, process: ProcessSettings, read_html: Callable[..., Page] = html.process) -> None:
+        """`read_html`: html.process, or the native reader, which does the same."""
+        chosen = partial(read_html, agent=agent, links_from=process.links_from)
         self._readers = {
             name: reader._replace(process=chosen) if reader.process is html.process else reader
             for name, reader in TYPES.items()
@@ -159,7 +160,7 @@ class Readers:
             if reader.is_own:
                 return Page(url, media_type=media_type, fault=f"{_name(reader.process)} failed: {described(fault)}")
             return Page(url, media_type=media_type, fault=bug(fault))
-        return replace(page, media_type=media_type)
+        return page if page.media_type == media_type else replace(page, media_type=media_type)
 
 
 def bug(fault: BaseException) -> str:

@@ -1,5 +1,8 @@
 """From a body to a page: what it is, who reads it, where that happens, and what the headers add.
 
+HTML is read by the native reader where there is one (native.py), else by html.py, with the same result. In the
+sandbox it is always html.py: what is read there may run out of memory, which the native reader would not survive.
+
 The type is declared and sniffed (`sniffing.py`), the table says who reads it (`media_types.py`). What is small is
 read here and now, because handing it over would cost more than reading it. What is risky, large, packed or a suspect
 is read by another process (`sandbox.py`), so that the worst it can do is to have no text. What no processor reads is
@@ -21,7 +24,7 @@ from contextlib import nullcontext
 from msgspec.structs import replace
 
 from gossamer.interfaces import NotRead, Watched
-from gossamer.process import html
+from gossamer.process import html, native
 from gossamer.process.fingerprints.shingles import PIECE_CHARS, words_in
 from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.process.media_types import OWN, TYPES, Reader, Readers, bug, load_own
@@ -65,7 +68,8 @@ class Processor:
         self._agent = agent.lower()
         self._may_die = may_die
         self._aside_bytes = process.aside_bytes
-        self._readers = Readers(agent, process)
+        reader, _ = native.loaded()
+        self._readers = Readers(agent, process, reader.read if reader else html.process)
         self._believed = OWN.keys() - TYPES.keys()
         modules = sorted({reader.process.__module__ for reader in OWN.values() if reader.can_be_sandboxed})
         self._sandbox = Sandbox(
@@ -117,6 +121,8 @@ class Processor:
         await self._sandbox.close()
 
     def _with_fingerprint(self, page: Page) -> Page:
+        if isinstance(page, native.ReadPage):
+            return page  # it has one
         # Here and not in the sandbox, where importing numpy would double the time to start; it is 20 ms at most.
         text = page.main_text or page.text
         if not text:
@@ -135,7 +141,7 @@ class Processor:
 
 def _with_headers(page: Page, fetched: Fetched, agent: str) -> Page:
     if (said := fetched.exchange.header("Refresh")) and (found := html.refresh(said)) and found[1]:
-        page = replace(page, links=[*page.links, *html.refresh_link(found[1], page.url)])
+        page = replace(native.plain(page), links=[*page.links, *html.refresh_link(found[1], page.url)])
     if words := header_words(fetched.exchange.head, agent):
         page = replace(
             page,

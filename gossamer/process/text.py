@@ -40,20 +40,20 @@ def fold(text: str) -> str:
 
 def decode(body: bytes, content_type: str | None = None) -> tuple[str, str]:
     """The text of a body and the codec it was in."""
-    return _read(*_declared(body, content_type))
+    return _read(*declared(body, content_type))
 
 
 def as_utf8(body: bytes, content_type: str | None = None) -> tuple[bytes, str]:
     """A body in UTF-8, and the codec it was in. What says that it is UTF-8 already is believed: to look through it
     would take a quarter of the time of parsing, and what is wrong in there becomes U+FFFD when it is read."""
-    body, codec = _declared(body, content_type)
+    body, codec = declared(body, content_type)
     if codec == "utf-8":
         return body, codec
     text, codec = _read(body, codec)
     return body if codec == "utf-8" else text.encode(), codec
 
 
-def _declared(body: bytes, content_type: str | None) -> tuple[bytes, str | None]:
+def declared(body: bytes, content_type: str | None) -> tuple[bytes, str | None]:
     """A body without its byte-order mark, and the codec that it is said to be in."""
     for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
@@ -61,9 +61,9 @@ def _declared(body: bytes, content_type: str | None) -> tuple[bytes, str | None]
     return body, _codec_in_header(content_type) or _codec_in_document(body)
 
 
-def _read(body: bytes, declared: str | None) -> tuple[str, str]:
-    if declared is not None:
-        return body.decode(declared, "replace"), declared
+def _read(body: bytes, codec: str | None) -> tuple[str, str]:
+    if codec is not None:
+        return body.decode(codec, "replace"), codec
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:

@@ -6,17 +6,16 @@ leased (what it may share among its links), and when a page is finished or dropp
 
 **Promises.** Most links lead to pages that are known already. To write each of those pages anew for every link would
 cost more than all else that is done with links. So what a link is worth is noted in memory first, and counts when the
-page is leased, or when it has doubled and the page is looked at for a better place. Until then Lambda has not paid,
-so that a crash loses a little evidence and no credit. Memory holds the latest `PROMISES_MAX`.
+page is leased, or when it doubles what the page has. Only then is the page looked up (`bits_without_effect`). Until
+then Lambda has not paid, so that a crash loses a little evidence and no credit. Memory holds the latest
+`PROMISES_MAX`, in two generations.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import msgspec
 
-from gossamer.records import Host, Lease, Link, UrlRecord
+from gossamer.records import Host, Lease, Link, State, UrlRecord
 from gossamer.schedule import importance
 from gossamer.schedule.plans import Plans
 from gossamer.schedule.ranks import Ranks
@@ -31,7 +30,8 @@ class Credit:
         self.plans = plans
         self.recrawl_plan = recrawl_plan
         self.ranks: Ranks | None = None  # of an earlier `gossamer rank`: better than any estimate, of what it knows
-        self._promises: OrderedDict[str, int] = OrderedDict()  # to find the oldest of a dict takes 5 µs
+        self._latest: dict[str, int] = {}  # promises, in two generations
+        self._earlier: dict[str, int] = {}
 
     @property
     def minted(self) -> int:
@@ -49,28 +49,44 @@ class Credit:
 
     def promise(self, url: str, worth: int) -> int:
         """A link comes to a page that is known. Returns what links have promised it so far."""
-        promised = self._promises.pop(url, 0) + worth
-        self._promises[url] = promised  # the latest are last
-        if len(self._promises) > PROMISES_MAX:
-            self._promises.popitem(last=False)
+        promised = self._latest.get(url)
+        if promised is None:
+            promised = self._earlier.pop(url, 0)
+            if len(self._latest) >= PROMISES_MAX // 2:
+                self._latest, self._earlier = {}, self._latest
+        promised += worth
+        self._latest[url] = promised
         return promised
+
+    def promised(self, url: str) -> int:
+        """What links have promised a page that has not got it yet."""
+        return self._latest.get(url) or self._earlier.get(url, 0)
+
+    def _take_promises(self, url: str) -> int:
+        return self._latest.pop(url, 0) or self._earlier.pop(url, 0)
+
+    def bits_without_effect(self, known: UrlRecord) -> int:
+        """Promises of no more bits than these are not worth a look at a page: what it has is more, in whole octaves,
+        or they were looked at just now and left alone."""
+        enough = max(0, known.earned - 1) if known.state is State.DONE else known.credit
+        return max(enough, self.promised(known.url)).bit_length()
 
     def pay_promises(self, known: UrlRecord) -> UrlRecord | None:
         """A queued page with what links promised it, if that makes it worth a better place in its queue."""
-        promised = self._promises.get(known.url, 0)
+        promised = self.promised(known.url)
         if not promised or not importance.is_worth_more(known.credit + promised, known.credit):
             return None
-        del self._promises[known.url]
+        self._take_promises(known.url)
         return msgspec.structs.replace(known, credit=known.credit + self.for_new_page(promised))
 
     def count_promises(self, known: UrlRecord) -> UrlRecord | None:
         """A page that was fetched, with what links have promised it since, if that doubles what it is worth.
 
         It is not to be visited now, so nothing is paid: what it earned says how important it is, and no more."""
-        promised = self._promises.get(known.url, 0)
+        promised = self.promised(known.url)
         if not promised or promised < known.earned:
             return None
-        del self._promises[known.url]
+        self._take_promises(known.url)
         if known.history is not None and known.history.cell >= 0:
             self.plans.earned += promised
         return msgspec.structs.replace(known, earned=known.earned + promised)
@@ -80,11 +96,11 @@ class Credit:
     def to_share(self, known: UrlRecord, host: Host) -> int:
         """What a page may share among those it links to when it is fetched."""
         even = importance.grant(self.recrawl_plan.even_share, host.pages, host.in_links)
-        return known.credit + self._promises.get(known.url, 0) + even
+        return known.credit + self.promised(known.url) + even
 
     def spend(self, before: UrlRecord, after: UrlRecord) -> UrlRecord:
         """A page's outcome is final: its links have got what it had, and Lambda, which paid them, gets it back."""
-        earned = before.earned + before.credit + self._promises.pop(before.url, 0)
+        earned = before.earned + before.credit + self._take_promises(before.url)
         importance.finished(self.plans.treasury, before.credit)
         return msgspec.structs.replace(after, credit=0, earned=earned)
 

@@ -105,7 +105,8 @@ class Dates:
             return look_of(0, 0, result.target, "", words_min=1)
         if page is None:
             return None
-        text = page.main_text or page.text
+        few = page.words < process.near_words_min  # else the text is not asked for, which costs something
+        text = (page.main_text or page.text) if few or not page.simhash else ""
         return look_of(page.simhash, page.words, text, outcome.content_hash, words_min=process.near_words_min)
 
     def _planned(self, history: History, host: Host, weight: float, now: float) -> tuple[History, float]:

@@ -21,7 +21,7 @@ need no parser: 1.4 µs in all (docs/urls.md). A test compares the two ways.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import sha256
 
@@ -49,6 +49,7 @@ _PLAIN_ORIGIN = re.compile(r"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]{0,60}\.){1,3}
 
 _crawled: tuple[str, ...] = ("http://", "https://")
 _parameters = Parameters()
+when_choice_changes: list[Callable[[], None]] = []  # called by `choose`: for who does the same elsewhere
 
 
 def choose(schemes: Iterable[str] = ("http", "https"), dropped: Iterable[str] = (), kept: Iterable[str] = ()) -> None:
@@ -58,6 +59,13 @@ def choose(schemes: Iterable[str] = ("http", "https"), dropped: Iterable[str] = 
     _crawled = tuple(f"{scheme}://" for scheme in schemes)
     _parameters = Parameters(map(_as_in_a_query, dropped), map(_as_in_a_query, kept))
     _parts_of.cache_clear()
+    for hear in when_choice_changes:
+        hear()
+
+
+def choice() -> dict[str, Iterable[str]]:
+    """What `choose` has chosen, in lists."""
+    return {"schemes": _crawled, **_parameters.lists()}
 
 
 def is_crawled(url: Url) -> bool:

@@ -83,7 +83,8 @@ class Parameters:
         self._names = frozenset(name for name in TRACKING | SESSION | names if not self._is_kept(name))
         self._prefixes = TRACKING_PREFIXES + SESSION_PREFIXES + prefixes
         self._doubtful = frozenset(name for name in SESSION_IF_VALUE_LOOKS_SO if not self._is_kept(name))
-        in_path = "|".join(name for name in SESSION_IN_PATH if not self._is_kept(name))
+        self._in_path = tuple(name for name in SESSION_IN_PATH if not self._is_kept(name))
+        in_path = "|".join(self._in_path)
         # Not after `.` or `..`: the segment `..;jsessionid=1` would turn into `..` and mean another place. Several
         # in a row go together, so that a second look finds nothing new.
         self.session_in_path = re.compile(
@@ -96,6 +97,17 @@ class Parameters:
         name, _, value = parameter.partition("=")
         is_dropped = self._is_dropped(name)
         return _LOOKS_LIKE_A_SESSION.fullmatch(value) is not None if is_dropped is None else is_dropped
+
+    def lists(self) -> dict[str, Iterable[str]]:
+        """All that it goes by."""
+        return {
+            "names": self._names,
+            "prefixes": self._prefixes,
+            "doubtful": self._doubtful,
+            "kept": self._kept,
+            "kept_prefixes": self._kept_prefixes,
+            "in_path": self._in_path,
+        }
 
     def _judged(self, name: str) -> bool | None:
         """Whether parameters of a name are dropped; None: it depends on the value."""

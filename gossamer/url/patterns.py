@@ -27,6 +27,7 @@ from gossamer.records import Url
 PARTS_MAX = 3  # folders that a pattern tells apart; what lies deeper is `…`
 NAMES_MAX = 8  # names of parameters that a pattern tells apart
 PART_CHARS_MAX = 40
+EXTENSION_CHARS_MAX = 5
 PARTS_REMEMBERED = 8_192  # of pages being crawled now; an entry takes about 300 bytes
 
 WHOLE_HOST = "/…"
@@ -34,7 +35,6 @@ WHOLE_HOST = "/…"
 _NUMBER = re.compile(r"[0-9]+")
 _MIXED = re.compile(r"[0-9][^0-9/]*[A-Za-z][^0-9/]*[0-9]")  # two numbers with letters between them
 _VALUE = re.compile(r"=[^&]*")
-_EXTENSION = re.compile(r"\.[A-Za-z]{1,5}\Z")
 
 
 def pattern_of(url: Url) -> str:
@@ -45,10 +45,9 @@ def pattern_of(url: Url) -> str:
     folder, _, last = path.rpartition("/")
     if mark:
         return f"{_folders(folder)}/{_general(last)}{slash}?{_names(_VALUE.sub('', query))}"
-    if "." in last:
-        extension = _EXTENSION.search(last)
-        return f"{_folders(folder)}/*{extension[0] if extension else ''}{slash}"
-    return f"{_folders(folder)}/*{slash}"
+    _, dot, extension = last.rpartition(".")
+    is_one = dot and len(extension) <= EXTENSION_CHARS_MAX and extension.isalpha() and extension.isascii()
+    return f"{_folders(folder)}/*{dot + extension if is_one else ''}{slash}"
 
 
 def wider(pattern: str) -> Iterator[str]:

@@ -29,11 +29,13 @@ async def carry_out(owned: Callable[[], Frontier | None], wanted: Wanted) -> int
         case ReleaseUrl(url=url, drop=drop):
             return int(frontier.release_url(url, drop=drop, instruction=number))
         case control_messages.Retry(host=host, reason=reason) | worker_messages.Retry(host=host, reason=reason):
-            # Where it was lost and is ours again, its state may be of before: somebody begins the walk anew.
-            walked = await retry_all(lambda: frontier if owned() is frontier else None, host, reason)
-            if walked is None or owned() is not frontier:
-                return None
-            count = walked
+            count = 0
+            for each in [host, *(what.others if isinstance(what, control_messages.Retry) else ())]:
+                # Where it was lost and is ours again, its state may be of before: somebody begins the walk anew.
+                walked = await retry_all(lambda: frontier if owned() is frontier else None, each, reason)
+                if walked is None or owned() is not frontier:
+                    return None
+                count += walked
         case None:
             count = 0
     if number is not None:

@@ -97,7 +97,7 @@ class Surroundings:
     shared: SharedState
     about: dict[str, str]  # the crawl, in the files of the archive
     say: Callable[[str], None]
-    patiently: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # loop.Crawl.patiently
+    patiently: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]  # shortage.Patience
     reached: Callable[[str], None] = lambda point: None  # runtime/kill_point.py
     keeper: Keeper | None = None  # of a cluster
 

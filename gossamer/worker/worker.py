@@ -182,6 +182,7 @@ class Worker:
             self.links,
             clock,
             in_flight_max=config.fetch.in_flight_max,
+            in_flight_bytes_max=config.fetch.in_flight_bytes_max,
             commit_s=config.crawl.commit_s,
             store_near=config.archive.store_near,
             ascend=config.crawl.ascend,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.archive.reader import links_of, records
-from gossamer.archive.warc import WarcArchive
+from gossamer.archive.warc import WarcArchive, corrected, is_true_of, response_head
 from gossamer.records import Exchange, Fetched, Link
 from tests.archive.outcomes import outcome
 from tests.archive.outside import seen_by_all
@@ -37,6 +37,25 @@ def test_any_answer_is_read_back_by_every_tool(head: bytes, body: bytes, path: s
     assert [record.type for record in seen] == ["warcinfo", *["request", "response", "metadata"] * 2]
     assert [record.body for record in seen if record.type == "response"] == [body, body]
     assert {record.status for record in seen if record.type == "response"} == {"200"}
+
+
+LINES = st.sampled_from(
+    [b"Server: a", b"content-length:3 ", b"Content-Length: 4", b"Content-Encoding: gzip", b"X:\x85"]
+)
+ORDINARY = st.tuples(st.sampled_from([b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"HTTP/2 200"]), st.lists(LINES | ODD))
+
+
+@given(ORDINARY.map(lambda parts: b"\r\n".join([parts[0], *parts[1], b"", b""])), st.sampled_from([3, 4]))
+def test_a_head_that_is_taken_as_it_is_needs_no_correction(head: bytes, body_bytes: int) -> None:
+    spoken = Exchange(b"", head, 200, "", 1.5, 2.5, 0.5)
+    assert response_head(spoken, body_bytes) == corrected(spoken, body_bytes)
+
+
+def test_an_ordinary_head_is_taken_as_it_is() -> None:
+    head = b"HTTP/1.1 200 OK\r\nServer: a\r\nContent-Length: 3\r\n\r\n"
+    assert is_true_of(head, 3)
+    assert not is_true_of(head, 4)
+    assert not is_true_of(head.replace(b"Server", b"Content-Encoding"), 3)
 
 
 @settings(deadline=None)  # the disk takes the time it takes

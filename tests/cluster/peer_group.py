@@ -27,7 +27,7 @@ NO_ARCHIVE = cast(Archive, None)  # nothing is fetched here
 
 
 class PeerWorker:
-    """One worker without a crawl: it leases nothing, so its hosts are always ready for whoever wants a turn."""
+    """One worker without a crawl: it leases nothing, so a host's turn comes as soon as its delay is over."""
 
     def __init__(self, number: int, folder: Path, tasks: asyncio.TaskGroup, complaints: list[str]) -> None:
         self.number = number
@@ -99,7 +99,17 @@ class PeerWorker:
         peer.when_closed.append(lambda: self.bookings.forget(peer))
 
     def _give_turns(self) -> None:
-        asyncio.get_running_loop().call_soon(lambda: [each.frontier.lease(1) for each in self.partitions.values()])
+        asyncio.get_running_loop().call_soon(self._give_those_that_have_come)
+
+    def _give_those_that_have_come(self) -> None:
+        """And again when the next one comes: a host may have been asked just now."""
+        for each in self.partitions.values():
+            each.frontier.lease(1)
+        booked = [each.frontier.next_at(only_booked=True) for each in self.partitions.values()]
+        moment = min((at for at in booked if at is not None), default=None)
+        if moment is not None:
+            wait_s = max(0.001, moment - self.clock.now())
+            asyncio.get_running_loop().call_later(wait_s, self._give_those_that_have_come)
 
 
 @asynccontextmanager

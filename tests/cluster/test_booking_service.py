@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.cluster import peers
 from gossamer.cluster.booking_service import Book
 from gossamer.cluster.partitions import partition_of
 from gossamer.interfaces import HostElsewhere, NoBooking
@@ -83,8 +84,30 @@ async def test_a_turn_is_asked_for_again_where_the_host_has_moved_to(folder: Pat
         assert not entered.is_set()
         first.own(1)
         first.peers.know(2, [0, 0, 0, 1])
-        await asyncio.wait_for(asking, 5)
+        await asyncio.wait_for(asking, 30)
         assert entered.is_set()
+
+
+async def test_a_move_that_is_told_while_the_last_owner_is_asked_is_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "PATIENCE_S", 3600.0)
+    async with peer_group(folder) as (first, second):
+        second.bookings.close(1)
+        second.is_slow.set()
+
+        async def ask() -> None:
+            async with first.bookings.of(FAR):
+                pass
+
+        asking = asyncio.ensure_future(ask())
+        while not second.met:  # noqa: ASYNC110 - it is asked
+            await asyncio.sleep(0.001)
+        second.give_up(1)
+        first.own(1)
+        first.peers.know(2, [0, 0, 0, 1])
+        second.may_answer.set()
+        await asyncio.wait_for(asking, 30)
 
 
 async def test_nobody_waits_for_a_turn_of_a_crawl_that_is_stopping(folder: Path) -> None:
@@ -115,7 +138,7 @@ async def test_a_turn_that_an_earlier_owner_gives_is_not_taken(folder: Path) -> 
         first.own(1)
         first.partitions[1].epoch = 5
         first.peers.know(3, [0, 0, 0, 1], epochs=[5, 5, 5, 5])
-        await asyncio.wait_for(asking, 5)
+        await asyncio.wait_for(asking, 30)
 
 
 async def until_asked(worker: PeerWorker) -> None:

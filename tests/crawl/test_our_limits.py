@@ -227,3 +227,45 @@ async def test_a_document_for_which_there_was_no_memory_is_read_by_the_next_read
     assert found.code == 0
     assert {page["title"] for page in found.pages} == {"h0", "h1", "h2"}
     assert not any(page.get("fault") for page in found.pages)
+
+
+class PagesOfOneSize:
+    """It counts how many pages are being asked for. Some hosts do not answer before all others have."""
+
+    def __init__(self, size_bytes: int, slow: set[str], hosts: int) -> None:
+        self.text, self.slow, self.hosts = "so much to say " * (size_bytes // 15), slow, hosts
+        self.at_once, self.most = 0, 0
+        self.quick, self.all_quick_are_done = 0, asyncio.Event()
+
+    async def play(self, connection: Connection) -> None:
+        while True:
+            request = (await connection.request()).decode()
+            if " /robots.txt " in request:
+                await connection.send(NOT_FOUND)
+                continue
+            host = request.partition("Host: ")[2].partition(".")[0]
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            if host in self.slow:
+                await self.all_quick_are_done.wait()
+            else:
+                await asyncio.sleep(ANSWER_S)
+                self.quick += 1
+            self.at_once -= 1
+            await connection.send(page(text=f"{host} {self.text}"))
+            if self.quick == self.hosts - len(self.slow):
+                self.all_quick_are_done.set()
+
+
+async def test_pages_in_flight_are_bounded_by_their_bytes_and_slow_servers_hold_up_nobody(folder: Path) -> None:
+    site = PagesOfOneSize(200_000, {"h0", "h1", "h2", "h3", "h4"}, LARGE_HOSTS)
+    found = await crawl(folder, site.play, LARGE_HOSTS, fetch__in_flight_bytes_max="1MiB")
+    assert found.code == 0 and found.statuses == [200] * LARGE_HOSTS, found.said
+    assert site.most <= 4 + len(site.slow)  # four of the first guess; after a second those that are slow do not count
+
+
+async def test_pages_that_are_larger_than_the_bound_are_crawled(folder: Path) -> None:
+    site = PagesOfOneSize(200_000, set(), 12)
+    found = await crawl(folder, site.play, 12, fetch__in_flight_bytes_max="1KiB")
+    assert found.code == 0 and found.statuses == [200] * 12, found.said
+    assert site.most == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gossamer import __version__
+from gossamer.process.which_reader import FILE
 from tests.docs.blocks import ROOT
 
 
@@ -34,7 +35,7 @@ def test_the_wheel_has_all_files_and_no_others(wheel: Path) -> None:
     ours = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "gossamer").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.name != FILE.name  # that is of one system only
     }
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == ours and any(name.endswith("dashboard/index.html") for name in packed)
@@ -49,6 +50,19 @@ def test_the_wheel_says_what_it_is_and_what_it_needs(wheel: Path) -> None:
     assert [need for need in needed if "pyarrow" in need] == [next(need for need in needed if "'parquet'" in need)]
     pythons = [text for text in metadata.get_all("Classifier") or [] if re.search(r"Python :: 3\.\d+$", text)]
     assert [text.rpartition(".")[2] for text in pythons] == ["11", "12", "13", "14"]
+
+
+@pytest.mark.long
+def test_a_wheel_can_have_the_native_reader_in_it(folder: Path) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no Rust here")
+    call([sys.executable, ROOT / "native" / "wheel.py", "--out", folder], ROOT)
+    wheel = next(folder.glob("*.whl"))
+    assert "-py3-none-" in wheel.name and "-any" not in wheel.name
+    gossamer = installed_without_parquet(wheel, folder / "installed")
+    assert "pages are read by the native reader" in call([gossamer, "--version"], folder)
+    code = "from gossamer.process import native; assert native.loaded()[0], native.loaded()[1]"
+    call([gossamer.parent / "python", "-c", code], folder)
 
 
 def installed_without_parquet(wheel: Path, place: Path) -> Path:
@@ -73,7 +87,9 @@ def test_an_installed_wheel_runs_from_another_folder_and_says_which_extra_is_mis
     gossamer = installed_without_parquet(wheel, folder / "installed")
     elsewhere = folder / "elsewhere"
     shutil.copytree(crawl, elsewhere / "D")
-    assert call([gossamer, "--version"], elsewhere) == f"gossamer {__version__}\n"
+    version, reader = call([gossamer, "--version"], elsewhere).splitlines()
+    assert version == f"gossamer {__version__}"
+    assert reader.startswith("pages are read by ")
     said = call([gossamer, "export", "D", "--to", "parquet", "--out", "tables"], elsewhere, code=2)
     assert "pyarrow" in said and "gossamer[parquet]" in said and "Traceback" not in said
     assert not (elsewhere / "tables").exists() and not (elsewhere / "D" / "exports.json").exists()

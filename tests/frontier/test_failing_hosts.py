@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from email.utils import formatdate
 
 import pytest
 
@@ -193,3 +194,15 @@ def test_a_retry_after_of_years_is_taken_for_a_week() -> None:
     result = failed(clock, Reason.OVERLOADED, 429, "Retry-After: 315360000\r\n")
     delay = next_delay(Host("a.test", "a.test"), result, settings)
     assert (delay.seconds, delay.reason) == (settings.retry_after_s_max, Reason.ASKED_BY_SERVER)
+
+
+@pytest.mark.parametrize("ahead_s", [-3600, 0, 7])
+def test_a_date_in_retry_after_counts_by_the_clock_of_its_server(ahead_s: float) -> None:
+    """Ours may be wrong, and theirs may be; a server that tells no time is taken at our word."""
+    clock = VirtualClock(1)
+    theirs = clock.now() + ahead_s
+    until, now = (formatdate(moment, usegmt=True) for moment in (theirs + 60, theirs))
+    told = failed(clock, Reason.OVERLOADED, 503, f"Date: {now}\r\nRetry-After: {until}\r\n").exchange
+    untold = failed(clock, Reason.OVERLOADED, 503, f"Retry-After: {until}\r\n").exchange
+    assert told is not None and told.retry_after_s == 60.0
+    assert untold is not None and untold.retry_after_s == max(0.0, 60.0 + ahead_s)

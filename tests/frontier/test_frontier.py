@@ -324,3 +324,21 @@ def test_where_content_lies_and_the_end_of_the_archive_are_stored_together(
     assert known is not None and known.place == place
     assert frontier.archive_end == end
     assert [claim.url for claim in frontier.claims] == [A1]
+
+
+def test_claims_as_an_earlier_version_kept_them_stay_until_the_next_finish(
+    reopen: Callable[..., Frontier], clock: VirtualClock
+) -> None:
+    claim = Claim("ab" * 32, A1, clock.now())
+    frontier = reopen()
+    frontier.add([link(A1), link(A2)])
+    frontier._parts.meta.claims = [claim]  # in one value with the counters
+    frontier.save_plans()
+    frontier = reopen()
+    one_lease(frontier)  # another batch
+    frontier = reopen()
+    assert frontier.claims == [claim]
+    clock.advance(60.0)
+    lease = one_lease(frontier)
+    finish(frontier, lease, fetched(clock))
+    assert [each.content_hash for each in reopen().claims] == ["00" * 32]

@@ -51,13 +51,16 @@ def pages_in(where: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
+def body_of(path: Path) -> bytes:
+    body = path.read_bytes()
+    return gzip.decompress(body) if path.suffix == ".gz" else body
+
+
 def read_all(where: Path) -> Figures:
     readers = Readers("gossamer", ProcessSettings(links_from=("images", "scripts")))
     figures = Figures()
     for path in pages_in(where):
-        body = path.read_bytes()
-        if path.suffix == ".gz":
-            body = gzip.decompress(body)
+        body = body_of(path)
         url = canonicalize(f"http://debian.test/{path.relative_to(where).as_posix()}") or "http://debian.test/"
         started = time.process_time()
         try:

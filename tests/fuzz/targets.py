@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gossamer.clock import VirtualClock
 from gossamer.fetch.coding import Unpacker
 from gossamer.fetch.robots import Robots
-from gossamer.process import feed, html, image, sitemap
+from gossamer.process import feed, html, image, native, sitemap
 from gossamer.process.links import ANCHOR_CHARS_MAX
 from gossamer.process.markup.context import POSITIONS
 from gossamer.process.markup.srcset import candidates
@@ -28,6 +28,7 @@ from gossamer.url.link_filter import LinkFilter
 from gossamer.url.patterns import pattern_of, wider
 from gossamer.url.site import ascending, host_of, origin_of, site_of
 from tests.fuzz import corpus
+from tests.process.comparison import differences
 
 URL = "http://h.test/folder/page.html?x=1"
 LINKS_MAX = 50_000
@@ -66,6 +67,16 @@ def read_html(body: bytes) -> None:
     with suppress(*UNREADABLE):  # faults of a page; media_types.py makes a value of them
         check(html.process(body, URL, "text/html"), body)
     list(candidates(body.decode("latin-1")))
+
+
+def read_natively(body: bytes) -> None:
+    """As the reference reads it, to the byte."""
+    reader, _ = native.loaded()
+    if reader is None:
+        return
+    content_type = (None, "text/html; charset=utf-8", "text/html; charset=gbk")[len(body) % 3]
+    with suppress(*UNREADABLE):
+        assert differences(reader, body, URL, content_type, ("images", "scripts") if len(body) % 2 else ()) == []
 
 
 def read_sitemap(body: bytes) -> None:
@@ -145,6 +156,9 @@ def targets() -> dict[str, Target]:
     mixed = corpus.HTML + sitemaps + feeds + corpus.TEXTS + corpus.IMAGES
     return {
         "html": Target(read_html, corpus.HTML + more["html"], corpus.HTML_WORDS),
+        "native": Target(
+            read_natively, corpus.HTML + more["html"] + more["urls"], corpus.HTML_WORDS + corpus.URL_WORDS
+        ),
         "sitemap": Target(read_sitemap, sitemaps + packed, corpus.XML_WORDS),
         "feed": Target(read_feed, feeds + packed[4:], corpus.XML_WORDS),
         "image": Target(read_image, corpus.IMAGES, corpus.IMAGE_WORDS),

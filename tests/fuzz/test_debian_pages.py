@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.debian_pages import folder, pages_in, read_all
+from gossamer.process import native
+from tests.fuzz.debian_pages import body_of, folder, pages_in, read_all
+from tests.process.comparison import differences
 
+URL = "http://www.debian.test/doc/folder/page.html?a=1"
+MORE = ("images", "scripts")
 PAGE_S_MAX = 5.0  # of processor time; a page of 10 MB takes a second
 
 
@@ -17,3 +21,17 @@ def test_every_page_of_debians_documentation_is_read_without_an_error() -> None:
     assert figures.faults == []
     assert figures.slowest_s < PAGE_S_MAX, figures.slowest
     assert figures.without_text < figures.files / 100
+
+
+@pytest.mark.long
+def test_both_readers_make_the_same_of_every_page() -> None:
+    reader, why = native.loaded()
+    if reader is None:
+        pytest.skip(why)
+    where = folder()
+    differ = [
+        f"{path}: {found}"
+        for number, path in enumerate(pages_in(where))
+        if (found := differences(reader, body_of(path), URL, None, MORE if number % 2 else ()))
+    ]
+    assert differ == []

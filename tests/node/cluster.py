@@ -84,12 +84,20 @@ class Cluster:
         ran = await self.run("crawl", "--cluster", self.file, *seeds, *flags)
         assert ran.code == 0, ran.err
 
-    async def start(self, *names: str, called: str = "", flags: Sequence[object] = ()) -> None:
-        """`called`: what the node calls itself; else as we do. Its folder is named as we call it."""
+    async def start(
+        self,
+        *names: str,
+        called: str = "",
+        flags: Sequence[object] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`called`: what the node calls itself; else as we do. Its folder is named as we call it. `environment`: on
+        top of the cluster's."""
+        around = {**self.environment, **(environment or {})}
         for name in names:
             words = ("node", "--cluster", self.file, "--name", called or name, "--dir", self.folder / name, *flags)
             inside = self._inside(name)
-            node = self.nodes[name] = await start(*words, environment=self.environment, inside=inside)
+            node = self.nodes[name] = await start(*words, environment=around, inside=inside)
             said = self._said.setdefault(name, [])
             assert node.stdout is not None and node.stderr is not None
             self._listening += [asyncio.ensure_future(listen(pipe, said)) for pipe in (node.stdout, node.stderr)]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gossamer.schedule.recrawl_plan import RecrawlPlan
-from tests.crawl.command import until
+from tests.crawl.command import gossamer, until
 from tests.node.cluster import PARTITIONS, Cluster, cluster
 
 HOSTS, PAGES = 6, 10
@@ -69,6 +69,10 @@ async def test_a_crawl_of_two_nodes_is_planned_ranked_and_tried_again_as_a_whole
         ran = await made.run("quarantine", made.file, "--release", made.web.url(0), timeout_s=120)
         assert ran.code == 1 and "is not in quarantine" in ran.err, ran.err
         assert (await made.run("quarantine", made.file)).out == ""
+        own, url = made.folder / "n1", made.web.url(0)
+        for words in (("retry", own), ("quarantine", own, "--release", url), ("seeds", "add", own, url)):
+            ran = await gossamer(*words, timeout_s=20)  # it has other nodes' partitions to wait for
+            assert ran.code == 2 and "cluster.toml" in ran.err, ran.err
 
         ran = await made.run("rank", made.file, "--top", 3, timeout_s=120)
         assert ran.code == 0 and "best pages" in ran.out, ran.err

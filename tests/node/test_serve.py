@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.api.serving import Api
 from tests.api.test_metrics import parsed
 from tests.crawl.command import start, until, until_quiet
 from tests.node.cluster import PARTITIONS, Cluster, cluster
+from tests.node.test_changing import missing
 from tests.s3.server import ENVIRONMENT
 from tests.servers.valkey import Valkey
 
@@ -110,18 +112,57 @@ async def steers_all(api: Api, made: Cluster) -> None:
     before = len(made.log)
     await asyncio.sleep(2)
     assert len(made.log) == before
-    # Seeds and policies go to all nodes, and what cannot be done says so.
+    # Seeds and policies go to all nodes.
     added = await asyncio.to_thread(api.tell, "POST", "/seeds", {"urls": [made.web.url(3), made.web.url(0)]})
     assert (added.json()["added"], added.json()["duplicates_skipped"]) == (1, 1), added.text
     blocked = made.log[-1].host
     policy = await asyncio.to_thread(api.tell, "PUT", f"/hosts/{blocked}/policy", {"blocked": True})
     assert policy.status_code == 200, policy.text
-    refused = await asyncio.to_thread(api.tell, "POST", "/retry", {})
-    assert (refused.status_code, refused.json()["reason"]) == (409, "not_for_a_cluster")
     resumed = await asyncio.to_thread(api.tell, "POST", "/resume")
     assert resumed.json() == {"state": "running"}
     await until(lambda: len(made.log) > before + 20, 60)
     assert blocked not in {entry.host for entry in made.log[before:]}
+
+
+async def test_the_api_has_done_at_the_stores_what_the_command_has_done(folder: Path) -> None:
+    """`retry` and the quarantine, by whoever owns the partitions; and while nobody does, it is on its way."""
+    async with cluster(folder, hosts=6, pages=10, not_found=0.2) as made:
+        await made.crawl("--forever")
+        await made.start("n1", "n2")
+        async with served(made.file) as api:
+            status = await sooner_or_later(lambda: all_done(api))
+            first = missing(made)
+            assert status["failed"] == len(first) > 0 and set(first.values()) == {1}
+
+            def tell(path: str, **body: object) -> tuple[int, dict[str, Any]]:
+                answer = api.tell("POST", path, body)
+                return answer.status_code, answer.json()
+
+            told = await asyncio.to_thread(tell, "/retry", reason="gone")
+            assert told == (200, {"urls": len(first), "partitions_left": 0})
+            await until(lambda: missing(made) == Counter(dict.fromkeys(first, 2)), 60)
+            await sooner_or_later(lambda: all_done(api))
+            host = next(iter(first)).partition("/")[0]
+            of_host = [url for url in first if url.startswith(f"{host}/")]
+            told = await asyncio.to_thread(tell, "/retry", reason="gone", domain=host)
+            assert told == (200, {"urls": len(of_host), "partitions_left": 0})
+            await until(lambda: all(missing(made)[url] == 3 for url in of_host), 60)
+            assert sum(missing(made).values()) == 2 * len(first) + len(of_host)
+            code, refused = await asyncio.to_thread(tell, "/quarantine/release", url=made.web.url(0))
+            assert (code, refused["reason"]) == (404, "not_quarantined")
+            assert (await made.run("stop", made.file)).code == 0
+            await made.ended("n1", "n2", timeout_s=60)
+            told = await asyncio.to_thread(tell, "/quarantine/drop", url=made.web.url(0))
+            assert told == (200, {"url": made.web.url(0), "done": "on_its_way"})
+            code, retried = await asyncio.to_thread(tell, "/retry", reason="gone")
+            assert (code, retried["partitions_left"]) == (200, PARTITIONS)
+        made.judge()
+
+
+def all_done(api: Api) -> Any:
+    status = api.get("/status")
+    left = status["queued"] + status["in_flight"] + status["waiting"]
+    return status if status["pages"] == 6 * 10 and not left else None
 
 
 OTHERS = ("opening", "held up", "spare", "missing")

@@ -44,6 +44,7 @@ def live_through(folder: Path, seed: int, *, hosts: int, deaths: int, days: floa
         limits=FrontierSettings(active_hosts_max=3, host_share=5, seen_urls=1000, rests_s=RESTS_S),
         politeness=POLITENESS,
         in_flight_max=4,
+        in_flight_bytes_max=4000,  # of two pages with their links
         partitions=4,
         deaths_wanted=deaths,
         commit_s=300.0,

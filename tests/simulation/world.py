@@ -52,6 +52,7 @@ from gossamer.schedule.credit import share_out
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.recrawl_plan import RecrawlPlan, make_plan
 from gossamer.settings import (
+    FetchSettings,
     FrontierSettings,
     PolitenessSettings,
     ProcessSettings,
@@ -160,6 +161,7 @@ class World:
         partitions: int = 1,
         deaths_wanted: int = 0,
         commit_s: float = COMMIT_S,
+        in_flight_bytes_max: int = FetchSettings().in_flight_bytes_max,
         schedule: ScheduleSettings | None = None,
         stop_at: float | None = None,
     ) -> None:
@@ -171,6 +173,7 @@ class World:
         self.limits = limits
         self.politeness = politeness
         self.in_flight_max = in_flight_max
+        self.in_flight_bytes_max = in_flight_bytes_max
         # A page passes about four perils on its way.
         visits = sum(host.pages for host in web.hosts.values())
         if schedule is not None and stop_at is not None:
@@ -318,6 +321,7 @@ class Worker:
             self,
             world.clock,
             in_flight_max=world.in_flight_max,
+            in_flight_bytes_max=world.in_flight_bytes_max,
             commit_s=world.commit_s,
             share_out=share_out if world.schedule is not None else nothing,
         )
@@ -330,10 +334,12 @@ class Worker:
         await self.send(world.seeds)
         if world.stop_at is None:
             await self.crawl.run()
+            assert self.crawl.page_memory.held_bytes == 0
             return
         stopping = asyncio.create_task(world.clock.sleep(world.stop_at - world.clock.now()))
         stopping.add_done_callback(lambda _: self.crawl.stop())
         await self.crawl.run(alone=False)
+        assert self.crawl.page_memory.held_bytes == 0
 
     @asynccontextmanager
     async def _booking_of(self, url: Url) -> AsyncIterator[Callable[[Answer], None]]:

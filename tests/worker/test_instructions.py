@@ -13,10 +13,11 @@ from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
 from gossamer.messages.control_messages import ReleaseUrl, Retry
 from gossamer.messages.worker_messages import Instruct
-from gossamer.records import State
+from gossamer.records import Reason, State
 from gossamer.settings import FrontierSettings, PolitenessSettings
 from gossamer.worker.instructions import carry_out
 from tests.commands.test_steering import die_processing
+from tests.frontier.stories import failed, finish, link
 
 URL = "http://127.0.0.1:4/"
 NUMBER = partition_of(URL, 8)
@@ -53,3 +54,17 @@ async def test_a_url_is_released_once_and_the_next_owner_knows_it(folder: Path) 
         assert await carry_out(lambda: frontier, Instruct(NUMBER, 15, Retry())) == 0
     with opened(folder) as frontier:
         assert frontier.instructed == [(7, 1), (9, 0), (12, 0), (15, 0)]
+
+
+async def test_several_hosts_of_a_site_come_back_by_one_instruction_and_no_others(folder: Path) -> None:
+    (folder / "partitions").mkdir()
+    names = [f"{name}.example.com" for name in "abc"]
+    with opened(folder) as frontier:
+        frontier.add([link(f"http://{name}/") for name in names])
+        for lease in frontier.lease(3):
+            finish(frontier, lease, failed(RealClock(), Reason.GONE, 410))
+        retry = Retry(names[0], Reason.GONE, (names[2],))
+        assert await carry_out(lambda: frontier, Instruct(NUMBER, 7, retry)) == 2
+        states = [frontier.state(f"http://{name}/") for name in names]
+        assert [known and known.state for known in states] == [State.QUEUED, State.FAILED, State.QUEUED]
+        assert frontier.instructed == [(7, 2)]

@@ -160,8 +160,8 @@ async function choosePolicy(host) {
 
 async function tryAgain(name) {
   try {
-    const { urls } = await tell("/retry", { domain: name });
-    inform(urls ? `${words.counted(urls, "URL")} of ${name} queued again.` : `Nothing of ${name} waits for an outage to end.`);
+    const { urls, partitions_left } = await tell("/retry", { domain: name });
+    inform(partitions_left ? `Whoever owns ${name} next will try again.` : urls ? `${words.counted(urls, "URL")} of ${name} queued again.` : `Nothing of ${name} waits for an outage to end.`);
   } catch (trouble) {
     report(trouble);
   }

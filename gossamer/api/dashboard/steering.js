@@ -168,8 +168,8 @@ async function loadQuarantine() {
 
 async function releaseOrDrop(url, verb, done) {
   try {
-    await tell(`/quarantine/${verb}`, { url });
-    inform(`${visible(url)} ${done}.`);
+    const answer = await tell(`/quarantine/${verb}`, { url });
+    inform(`${visible(url)} ${done}${answer.done === "on_its_way" ? ", when its partition has an owner" : ""}.`);
     quarantined = null; // ask again
     lookAgain();
   } catch (trouble) {

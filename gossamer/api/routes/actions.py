@@ -35,6 +35,7 @@ class QuarantineQuery(Query):
 
 async def add_seeds(context: Context, body: shapes.Seeds) -> shapes.SeedsAdded:
     """All are looked at before any is added: one that is no URL is answered with 400, and names the entry."""
+    context.must_be_whole()
     urls = [canonical(text, f"urls[{i}]", 400) for i, text in enumerate(body.urls)]
     seeds = [Seed(url, priority_of(body.priority), body.max_depth) for url in urls]
     try:
@@ -74,13 +75,19 @@ async def retry(context: Context, body: shapes.Retry) -> shapes.Retried:
     """Whatever comes back waits for its host's turn, and passes robots.txt, budgets and policies anew."""
     if body.reason is not None and body.reason not in CAN_PASS:
         raise NoAnswer(400, "bad_request", f"what was refused for {body.reason} does not pass", entry="reason")
-    context.crawl.must_be_one_machine()
+    context.must_be_whole()
     hosts: list[str | None] = [None]
     if body.domain is not None:
         name = must_be_host(body.domain)
         hosts = [name]
         if operator_changes.is_site(name):
             hosts = [*await context.views.read(lambda view: list(names_of_site(view, name)))]
+            if not hosts:
+                return shapes.Retried(0)
+    others = tuple(host for host in hosts[1:] if host is not None)
+    done = await context.crawl.instructed(control_messages.Retry(hosts[0], body.reason, others))
+    if done is not None:
+        return shapes.Retried(done.urls, done.partitions_left)
 
     def here() -> int:
         change = partial(operator_changes.retry_anywhere, context.folder, context.tree, context.clock)
@@ -121,9 +128,15 @@ async def drop(context: Context, body: shapes.QuarantinedUrl) -> shapes.UrlRelea
 
 
 async def release_url(context: Context, body: shapes.QuarantinedUrl, *, drop: bool) -> shapes.UrlReleased:
+    context.must_be_whole()
     url = canonical(body.url)
+    order = control_messages.ReleaseUrl(url, drop)
+    if (carried_out := await context.crawl.instructed(order)) is not None:
+        if carried_out.partitions_left:
+            return shapes.UrlReleased(url, "on_its_way")
+        return released(url, drop=drop, done=bool(carried_out.urls))
     try:
-        done = (await context.crawl.call(control_messages.ReleaseUrl(url, drop), control_messages.UrlReleased)).done
+        done = (await context.crawl.call(order, control_messages.UrlReleased)).done
     except Disconnected:
 
         def here() -> bool:
@@ -132,6 +145,10 @@ async def release_url(context: Context, body: shapes.QuarantinedUrl, *, drop: bo
 
         async with context.writing:
             done = await context.views.in_thread(here)
+    return released(url, drop=drop, done=done)
+
+
+def released(url: str, *, drop: bool, done: bool) -> shapes.UrlReleased:
     if not done:
         raise NoAnswer(404, "not_quarantined", f"{url} is not in quarantine", entry="url", value=url)
     return shapes.UrlReleased(url, "dropped" if drop else "released")

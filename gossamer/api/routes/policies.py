@@ -48,6 +48,7 @@ async def put_host_policy(context: Context, host: str, body: shapes.Policy) -> s
 
 
 async def put(context: Context, name: str, body: shapes.Policy, *, is_site: bool) -> shapes.DomainPolicy:
+    context.must_be_whole()
     wanted = msgspec.structs.asdict(body)
     wanted["delay_s"] = None  # the rate says it
     wanted["priority"] = priority_of(body.priority)
@@ -67,6 +68,7 @@ async def get_limits(context: Context) -> shapes.Limits:
 
 
 async def put_limits(context: Context, body: shapes.Limits) -> shapes.Limits:
+    context.must_be_whole()
     async with context.writing:
         await context.views.in_thread(
             lambda: operator_changes.set_limits(context.folder, msgspec.structs.asdict(body))

@@ -26,6 +26,7 @@ from gossamer.settings import ClusterSettings
 POLL_S = 0.05
 BATCH = 1000  # messages that are handed over at once
 ASK_S = 1.0  # for the end of the topic; asked again for ever
+RENEW_S = 5.0  # between two clients that ask in vain
 NEW_S = 5  # so long after its creation a topic may be unknown to some broker
 VALUE_BYTES_MAX = 900_000  # with its key and header it has to fit into a message of 1 MB
 
@@ -54,7 +55,7 @@ class Board:
         self._has_begun = False
         self._is_gone = False  # what is in memory is nobody's board any more
         self._is_closing = False
-        options = {
+        options = self._options = {
             **options_of(settings.kafka, settings.kafka_options),
             "group.id": f"{settings.name}.board",  # the client wants one; nobody joins it
             "enable.auto.commit": False,
@@ -66,7 +67,7 @@ class Board:
         }
         self._consumer = Consumer(options)
         # On the reader's own connection a question waits behind its long poll: 0.5 s.
-        self._asker = Consumer(options)
+        self._asker, self._asker_made_at = Consumer(options), clock.awake()
         self._consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         self._thread = threading.Thread(target=self._read, name="kafka-board", daemon=True)
         self._thread.start()
@@ -101,6 +102,9 @@ class Board:
         """Called in the event loop for each change that is read from now on, in order; None: the key is gone."""
         self._subscribers.append(changed)
 
+    def unsubscribe(self, changed: Changed) -> None:
+        self._subscribers.remove(changed)
+
     async def fence(self) -> int:
         """Wait until all is read that anybody put before this call; how far that was. Raises KafkaRefused if there is
         no such topic, or another one than was read."""
@@ -133,7 +137,7 @@ class Board:
             else:
                 self._entries[key] = Entry(value, at)
             self.offset = at + 1
-            for changed in self._subscribers:
+            for changed in list(self._subscribers):
                 changed(key, value)
         self.offset = max(self.offset, offset)
         ready = [read for end, read in self._waiting if end <= self.offset]
@@ -191,12 +195,20 @@ class Board:
             self._note(fault.args[0])
             if not self._is_gone:
                 self._asked.extend(asked)
+                self._renew_asker()
                 return
             end = 0
         if not self._is_gone:
             self._trouble = None
         for one in asked:
             self._loop.call_soon_threadsafe(self._answer, one, end)
+
+    def _renew_asker(self) -> None:
+        """What it remembers of brokers that were started anew would be refused for minutes; the reader hears of them
+        by itself."""
+        if self._clock.awake() - self._asker_made_at >= RENEW_S:
+            self._asker.close()
+            self._asker, self._asker_made_at = Consumer(self._options), self._clock.awake()
 
     def _note(self, error: KafkaError) -> None:
         self._trouble = (self._trouble[0] if self._trouble else self._clock.awake(), error.str())

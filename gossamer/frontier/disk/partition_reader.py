@@ -18,6 +18,7 @@ from gossamer.frontier.disk.tables import (
     URL_KEY_BYTES,
     Meta,
     Site,
+    decode_claims,
     decode_host,
     decode_meta,
     decode_note,
@@ -34,7 +35,7 @@ from gossamer.frontier.disk.tables import (
     url_record_in,
 )
 from gossamer.interfaces import Store
-from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord
+from gossamer.records import Claim, Host, RobotsCopy, State, Url, UrlRecord
 
 DUE_READ_MAX = 200
 
@@ -46,6 +47,11 @@ class PartitionReader:
     def meta(self) -> Meta:
         value = self._store.get("meta", b"meta")
         return decode_meta(value) if value is not None else Meta()
+
+    def claims(self) -> list[Claim]:
+        """Of the last batch that finished anything."""
+        value = self._store.get("meta", b"claims")
+        return decode_claims(value) if value is not None else self.meta().claims
 
     @property
     def has_anything(self) -> bool:
@@ -65,18 +71,30 @@ class PartitionReader:
         return self.read(key, value) if value is not None else None
 
     def known_among(self, keys: list[bytes]) -> dict[bytes, UrlRecord]:
-        return {key: self.read(key, value) for key, value in self.stored_among(keys).items()}
+        return self.read_many(self.stored_among(keys))
 
     def stored_among(self, keys: list[bytes]) -> dict[bytes, bytes]:
         """What `urls` has of them: records, and where those stand that were never asked for."""
         found = zip(keys, self._store.get_many("urls", keys), strict=True)
         return {key: value for key, value in found if value is not None}
 
+    def read_many(self, stored: dict[bytes, bytes]) -> dict[bytes, UrlRecord]:
+        """What `stored_among` found, read to the end, in one look into the queues."""
+        queued = [key for key, value in stored.items() if is_position(value)]
+        entries = self._store.get_many("queue", [entry_of(key, stored[key]) for key in queued])
+        found = dict(zip(queued, entries, strict=True))
+        return {
+            key: self._queued(key, found[key]) if key in found else decode_url_record(value)
+            for key, value in stored.items()
+        }
+
     def read(self, key: bytes, value: bytes) -> UrlRecord:
         """What `urls` has of a URL, read to the end."""
         if not is_position(value):
             return decode_url_record(value)
-        entry = self._store.get("queue", entry_of(key, value))
+        return self._queued(key, self._store.get("queue", entry_of(key, value)))
+
+    def _queued(self, key: bytes, entry: bytes | None) -> UrlRecord:
         known = url_record_in(entry) if entry is not None else None
         assert known is not None, f"not where it should stand: {key.hex()}"
         return known

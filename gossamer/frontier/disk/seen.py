@@ -1,8 +1,10 @@
 """Have we seen this URL? Three answers of rising cost: a cache of hot URLs, a Bloom filter, the exact set on disk.
 
 Most links of a page have been seen a moment ago (navigation), and the cache answers these from the text alone, before
-anything is hashed. A URL that the filter does not know is new without a look at the disk. One that it knows is looked
-up: it takes one new URL in a hundred for known by mistake, and no URL may be lost.
+anything is hashed. It also knows how much credit may be promised to a page before that matters.
+
+A URL that the filter does not know is new without a look at the disk. One that it knows is looked up: it takes one
+new URL in a hundred for known by mistake, and no URL may be lost.
 
 The filter grows with the crawl: when one is full, another of twice the size is added, each with half the mistakes
 of the one before, so that their sum stays below twice the first's. It lives in memory and is saved at a clean end.
@@ -27,6 +29,7 @@ from gossamer.records import Url
 from gossamer.settings import FrontierSettings
 
 HOT_URLS = 10_000  # of a partition, in two generations of half of it; about 2 MB
+DEPTH_SHIFT, BITS = 8, 0xFF  # of what is kept of a hot URL: its depth, and the bits of credit that change nothing
 CHECKSUM_BYTES = 4  # at the end of the file: a filter that has lost a bit takes a known URL for a new one
 STEP = 4000  # URLs a step while the filter is made anew: about 4 ms
 
@@ -68,17 +71,31 @@ class Seen:
 
     # ---- hot URLs ----------------------------------------------------------------------------------------
 
-    def is_hot(self, url: Url, depth: int) -> bool:
-        """Seen lately, and no farther from a seed than this time: nothing about it can change."""
+    def hot(self, url: Url, depth: int) -> int | None:
+        """Seen lately, and no farther from a seed than this time: nothing about it can change, unless links promise
+        it credit of more bits than these. None: look."""
         known = self._hot.get(url)
         if known is None:
-            known = self._warm.get(url)
-        return known is not None and known <= depth
+            known = self._warm.pop(url, None)
+            if known is None:
+                return None
+            self._keep(url, known)
+        return known & BITS if known >> DEPTH_SHIFT <= depth else None
 
     def warm_up(self, url: Url, depth: int) -> None:
-        self._hot[url] = depth
+        """Until `expect` it is looked at again for any credit."""
+        self._keep(url, depth << DEPTH_SHIFT)
+
+    def _keep(self, url: Url, known: int) -> None:
+        self._hot[url] = known
         if len(self._hot) > HOT_URLS // 2:
             self._hot, self._warm = {}, self._hot
+
+    def expect(self, url: Url, bits: int) -> None:
+        """Credit up to so many bits changes nothing about a URL, if it is still hot."""
+        known = self._hot if url in self._hot else self._warm
+        if url in known:
+            known[url] = known[url] & ~BITS | bits
 
     def cool(self, url: Url) -> None:
         self._hot.pop(url, None)

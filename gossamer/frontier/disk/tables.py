@@ -17,7 +17,9 @@
     quarantine  URL key                  -> nothing      URLs that killed their workers
     robots      origin                   -> RobotsCopy
     patterns    host key                 -> {pattern: Pattern}   how many of its pages were alike, see patterns.py
-    meta        "meta"                   -> Meta         counters, last turn, end of the archive, last claims
+    meta        "meta"                   -> Meta         counters, last turn, end of the archive
+                "claims"                 -> [Claim]      of the last finish: settled again after a crash, see
+                                                         process/fingerprints/duplicates.py
                 "plans"                  -> Plans        credit and census of the partition, see schedule/plans.py
                 "journal"                -> Mark         the last batch, where a journal follows the store (packed.py)
                 "limits"                 -> Held         what refusals depend on, see lifted.py
@@ -120,7 +122,7 @@ class Meta(msgspec.Struct):
     turn: int = 0
     totals: Totals = msgspec.field(default_factory=Totals)
     archive_end: Place | None = None
-    claims: list[Claim] = []  # of the last batch: settled again after a crash, see process/fingerprints/duplicates.py
+    claims: list[Claim] = []  # as an earlier version kept them: they are longer than all else, which is written often
     levels: dict[int, int] | None = None  # hosts in `front` by their level; None: written before they were counted
     written_at: float = 0.0  # the moment of the last batch, by the clock of then (clock_jumps.py)
     log_position: int = 0  # how far the link log was read
@@ -144,6 +146,7 @@ decode_host = msgspec.msgpack.Decoder(Host).decode
 decode_site = msgspec.msgpack.Decoder(Site).decode
 decode_robots = msgspec.msgpack.Decoder(RobotsCopy).decode
 decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
+decode_claims = msgspec.msgpack.Decoder(list[Claim]).decode
 decode_meta = msgspec.msgpack.Decoder(Meta).decode
 
 

@@ -73,7 +73,7 @@ def is_silent_since(host: Host, origin: str, moment: float | None) -> bool:
 
 def is_its_own(host: Host, origin: str, result: Result, now: float) -> bool:
     """Whether a failure tells of its origin alone: another one of the host may answer."""
-    if not _is_silent(result):
+    if not is_silent(result):
         return False
     own = _name(host, origin)
     return any(name != own and (found is None or found.until <= now) for name, found in host.origins.items())
@@ -81,7 +81,7 @@ def is_its_own(host: Host, origin: str, result: Result, now: float) -> bool:
 
 def note(host: Host, origin: str, result: Result, attempt: int, waits_s: Sequence[float], now: float) -> bool:
     """Remember what a result tells of its origin; whether it tells nothing of the host. `attempt`: of its URL."""
-    if not _is_silent(result):
+    if not is_silent(result):
         if result.exchange is not None:
             forgive(host, origin)
         return False
@@ -142,7 +142,7 @@ def _name(host: Host, origin: str) -> str:
     return origin if origin in host.origins else OTHERS
 
 
-def _is_silent(result: Result) -> bool:
+def is_silent(result: Result) -> bool:
     """Nobody answered, or robots.txt has to be waited for: nothing of the origin may be asked meanwhile."""
     if isinstance(result, RobotsRead):
         return result.robots.reason is not None and (result.wait_s > 0 or result.robots.rest_s > 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from gossamer.frontier.rules.policy import NONE, Policy
-from gossamer.records import Answer, Failed, Fetched, Host, Moved, Postponed, Reason, Refused, Result, RobotsRead
+from gossamer.records import Answer, Failed, Fetched, Host, Moved, Postponed, Reason, Result, RobotsRead
 from gossamer.settings import PolitenessSettings
 
 # Signs that the host has too much to do, or is gone for the moment.
@@ -35,6 +35,7 @@ OF_THE_HOST = frozenset(
     }
 )
 FAILING = 3  # so many in a row, and it is asked less and less
+GAVE = (Fetched, Moved)  # results of a server that gave what it was asked for
 
 
 class Delay(msgspec.Struct, frozen=True):
@@ -55,14 +56,13 @@ def next_delay(
         seconds, reason = wanted_s, Reason.POLICY
     if host.crawl_delay_s is not None and host.crawl_delay_s > seconds:
         seconds, reason = host.crawl_delay_s, Reason.CRAWL_DELAY
-    latency_s = exchange.latency_s if exchange is not None else 0.0
-    slow_s = min(latency_s * config.latency_factor, config.delay_s_max)
-    if slow_s > seconds:
+    slow_s = exchange.latency_s * config.latency_factor if exchange is not None else 0.0
+    if slow_s > seconds and (slow_s := min(slow_s, config.delay_s_max)) > seconds:
         seconds, reason = slow_s, Reason.LATENCY
 
     if is_of_origin and exchange is None:
         back_off_s = host.back_off_s
-    elif is_strained(result) or host.failures >= FAILING:
+    elif (not isinstance(result, GAVE) and is_strained(result)) or host.failures >= FAILING:
         # Twice what it was, from the delay in force: a host that strains at 1 s is next asked after 2 s, then 4 s.
         back_off_s = min(max(host.back_off_s, seconds) * 2, config.back_off_s_max)
     else:
@@ -78,15 +78,13 @@ def next_delay(
 
 def failures_after(host: Host, result: Result) -> int:
     """How many failures in a row the host has now; what tells nothing of it changes nothing."""
-    match result:
-        case Fetched() | Moved():
-            return 0
-        case Failed(reason=reason):
-            return host.failures + 1 if reason in OF_THE_HOST else 0
-        case RobotsRead(robots=robots):
-            return host.failures + 1 if robots.reason is not None else 0
-        case Refused() | Postponed():
-            return host.failures
+    if isinstance(result, GAVE):
+        return 0
+    if isinstance(result, Failed):
+        return host.failures + 1 if result.reason in OF_THE_HOST else 0
+    if isinstance(result, RobotsRead):
+        return host.failures + 1 if result.robots.reason is not None else 0
+    return host.failures
 
 
 def is_strained(result: Result) -> bool:
@@ -119,25 +117,30 @@ def start_delay(
     is_of_origin: bool = False,
 ) -> None:
     """An answer has ended: when its host may be asked again, and why then. `attempt`: of the URL asked for."""
-    moment = ended_at(result)
-    if isinstance(result, Postponed) and result.reason in PERHAPS_ASKED:
+    moment, robots = ended_at(result), result if isinstance(result, RobotsRead) and not is_of_origin else None
+    later = result if isinstance(result, Postponed) else None
+    if later is not None and later.reason in PERHAPS_ASKED:
         moment = now
     if moment is not None:
-        if isinstance(result, RobotsRead) and not is_of_origin:
-            host.crawl_delay_s = result.robots.crawl_delay_s
+        if robots is not None:
+            host.crawl_delay_s = robots.robots.crawl_delay_s
         if not is_of_origin:
             _count_failures(host, result, moment, attempt)
         delay = next_delay(host, result, config, policy, is_of_origin=is_of_origin)
         host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
         host.ready_at = max(host.ready_at, moment + delay.seconds)
-        host.requests += not isinstance(result, Postponed)
-    if isinstance(result, RobotsRead) and moment is not None and not is_of_origin:
-        not_before(host, moment + result.wait_s, Reason.ROBOTS_UNREACHABLE)
-    elif isinstance(result, Postponed):
-        not_before(host, now + result.wait_s, result.reason)
+        host.requests += later is None
+        if robots is not None:
+            not_before(host, moment + robots.wait_s, Reason.ROBOTS_UNREACHABLE)
+    if later is not None:
+        not_before(host, now + later.wait_s, later.reason)
 
 
 def _count_failures(host: Host, result: Result, moment: float, attempt: int) -> None:
+    if isinstance(result, GAVE):  # as nearly all
+        host.failures = host.failed_urls = host.rests = 0
+        host.well_at = moment
+        return
     host.failures = failures_after(host, result)
     if host.failures == 0:
         host.failed_urls = host.rests = 0

@@ -37,6 +37,7 @@ LEVELS_A_POINT = 10  # a level is a tenth of a point: ten days of waiting
 AUTHORITY, FRESHNESS, CONTEXT = 0.4, 0.3, 0.3
 WAITING_A_DAY = 0.01
 IN_LINKS_FULL = 100_000  # links from other sites that make full authority
+_LOG_FULL = math.log1p(IN_LINKS_FULL)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Priority:
 
 
 def authority(host: Host) -> float:
-    return min(1.0, math.log1p(host.in_links) / math.log1p(IN_LINKS_FULL))
+    return min(1.0, math.log1p(host.in_links) / _LOG_FULL) if host.in_links else 0.0
 
 
 def context(depth: int, link: int = 100) -> float:
@@ -115,7 +116,8 @@ def with_start(links_say: float, settings: FrontierSettings) -> float:
 def score_at(order_: int, authority_: float, now: float) -> float:
     """The score of a URL when its turn comes, by the order that it was queued with."""
     points = 1.0 - order_ / ORDERS_A_POINT + WAITING_A_DAY * (now - EPOCH) / DAY_S
-    return max(0.0, min(1.0, AUTHORITY * authority_ + points))
+    score = AUTHORITY * authority_ + points
+    return 0.0 if score < 0 else min(score, 1.0)
 
 
 def by_tenth(levels: Iterable[tuple[int, int]], now: float) -> list[int]:

@@ -89,8 +89,8 @@ def _letters() -> NDArray[np.uint32]:
     return letters
 
 
-_LETTERS = _letters()
-_LATIN_LETTERS = _LETTERS[:256].astype(np.uint8).tobytes()
+LETTERS = _letters()
+_LATIN_LETTERS = LETTERS[:256].astype(np.uint8).tobytes()
 
 
 class Words(NamedTuple):
@@ -157,7 +157,7 @@ def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
         return np.frombuffer(bytearray(text.encode("latin-1")).translate(_LATIN_LETTERS), np.uint8)
     except UnicodeEncodeError:
         written = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-        return _LETTERS.take(written, mode="clip")
+        return LETTERS.take(written, mode="clip")
 
 
 @lru_cache(maxsize=20)

@@ -58,7 +58,7 @@ _GENERIC_TEXT = """
 GENERIC_WORDS = frozenset(" ".join(phrase.split()) for phrase in _GENERIC_TEXT.split(","))
 _WORDS_CHARS_MAX = max(map(len, GENERIC_WORDS))
 _GENERIC_CHARS_MAX = 30  # of the longest phrase, with a sign or a number at its end: "next page (12) »"
-_NO_LETTERS = " 0123456789.,:;!?#&*+-/|=_~'\"()[]{}<>«»‹›“”„‘’•·…–—←→↑↓▲▼▶◀►◄\xa0"
+NO_LETTERS = " 0123456789.,:;!?#&*+-/|=_~'\"()[]{}<>«»‹›“”„‘’•·…–—←→↑↓▲▼▶◀►◄\xa0"
 
 
 def context(position: str, anchor: str, rel: str, *, leaves_site: bool) -> float:
@@ -84,7 +84,7 @@ def anchor_worth(anchor: str) -> float:
         return SAYS_SOMETHING  # as what follows would find, in a third of the time
     if not anchor:
         return EMPTY
-    words = anchor.strip(_NO_LETTERS)
+    words = anchor.strip(NO_LETTERS)
     if not words:
         return NUMBER
     return GENERIC if words.lower() in GENERIC_WORDS else SAYS_SOMETHING

@@ -22,7 +22,7 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import repeat
 from pathlib import Path
@@ -92,11 +92,11 @@ _MEANT_BY = {
     "yi": "ji",
     "zh": "chi zho cmn cn",
 }
-_MEANT = {written: meant for meant, names in _MEANT_BY.items() for written in names.split()}
+MEANT = {written: meant for meant, names in _MEANT_BY.items() for written in names.split()}
 _PRIMARY = re.compile(r"\s*([a-zA-Z]{2,3})(?![a-zA-Z])")
 
 # Where the letters of a script start and end. It is named after its language where it has only one to speak of.
-_SCRIPTS = (
+SCRIPTS = (
     ("\u0370", "\u03ff", "el"),
     ("\u0400", "\u04ff", "cyrillic"),
     ("\u0561", "\u0587", "hy"),
@@ -121,17 +121,17 @@ _SCRIPTS = (
     ("\u4e00", "\u9fff", "zh"),
     ("\uac00", "\ud7a3", "ko"),
 )
-_STARTS = [start for start, _, _ in _SCRIPTS]
+_STARTS = [start for start, _, _ in SCRIPTS]
 _LETTERS_LOOKED_AT = 100
 _BEYOND_LATIN = re.compile("[\u0370-\u1fff\u3041-\ud7a3]")
 
 # Letters that others added to the Arabic alphabet.
-_ARABIC = (
+ARABIC = (
     ("ur", re.compile("[\u0679\u0688\u0691\u06ba\u06d2]")),
     ("fa", re.compile("[\u067e\u0686\u0698\u06a9\u06af\u06cc]")),
 )
 # Others that are written in a script, if a page says it is one of them.
-_SAME_SCRIPT = {
+SAME_SCRIPT = {
     "ar": _names("fa ur ps ku ug sd"),
     "fa": _names("ar ur ps ku ug sd"),
     "hi": _names("mr ne sa"),
@@ -140,7 +140,7 @@ _SAME_SCRIPT = {
     "am": _names("ti"),
 }
 _WRITTEN_NORWEGIAN = _names("nb nn")
-_WORD = re.compile(r"[^\W\d_]+")
+WORD = re.compile(r"[^\W\d_]+")
 
 
 class _Table(NamedTuple):
@@ -153,27 +153,34 @@ class _Table(NamedTuple):
 @cache
 def _tables() -> tuple[_Table, ...]:
     """Of Latin and of Cyrillic letters; 40 ms, when they are first needed."""
-    head, _, rest = zlib.decompress(MODEL.read_bytes()).partition(b"\0")
     tables = []
-    for languages, runs in json.loads(head):
-        count, all_bytes = len(runs), len(runs) * len(languages)
+    for languages, runs, columns in model():
         scores, wide = {}, bytearray(2 * len(languages))
         for place, run in enumerate(runs):
-            wide[::2] = rest[place:all_bytes:count]
+            wide[::2] = columns[place :: len(runs)]
             scores[run] = int.from_bytes(wide, "little")
-        rest = rest[all_bytes:]
         tables.append(_Table(languages, scores))
     return tuple(tables)
 
 
+def model() -> Iterator[tuple[list[str], list[str], bytes]]:
+    """For each of the scripts its languages, the words and runs of letters that speak for them, and how much: a
+    number for each of the runs in the first language, then in the second, and so on."""
+    head, _, rest = zlib.decompress(MODEL.read_bytes()).partition(b"\0")
+    for languages, runs in json.loads(head):
+        all_bytes = len(runs) * len(languages)
+        yield languages, runs, rest[:all_bytes]
+        rest = rest[all_bytes:]
+
+
 @cache
-def _known() -> frozenset[str]:
-    scripts = (script for _, _, script in _SCRIPTS)
-    return frozenset((*(language for table in _tables() for language in table.languages), *scripts))
+def known() -> frozenset[str]:
+    scripts = (script for _, _, script in SCRIPTS)
+    return frozenset((*(language for languages, _, _ in model() for language in languages), *scripts))
 
 
 def words_of(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())
 
 
 def grams_of(words: Sequence[str]) -> list[str]:
@@ -193,12 +200,12 @@ def language_of(text: str, declared: str = "") -> str:
     said = code(declared)
     script = _script(sample)
     if script in CODES:
-        return said if said in _SAME_SCRIPT.get(script, ()) else script
+        return said if said in SAME_SCRIPT.get(script, ()) else script
     fits = _fits(sample, _tables()[script == "cyrillic"])
     if not fits:
         return said
     meant = "no" if said in _WRITTEN_NORWEGIAN else said
-    if said and (meant not in _known() or fits.get(meant, 0.0) >= NEAR):
+    if said and (meant not in known() or fits.get(meant, 0.0) >= NEAR):
         return said
     return max(fits, key=fits.__getitem__)
 
@@ -223,7 +230,7 @@ def code(declared: str) -> str:
     if found is None:
         return ""
     primary = found[1].lower()
-    primary = _MEANT.get(primary, primary)
+    primary = MEANT.get(primary, primary)
     return primary if primary in CODES else ""
 
 
@@ -244,9 +251,9 @@ def _script(sample: str) -> str:
     (script, _), *_ = counts.most_common(1)
     if script != "arabic":
         return script
-    return next((language for language, letters in _ARABIC if letters.search(sample)), "ar")
+    return next((language for language, letters in ARABIC if letters.search(sample)), "ar")
 
 
 def _script_of(letter: str) -> str:
-    _, end, script = _SCRIPTS[max(0, bisect_right(_STARTS, letter) - 1)]
+    _, end, script = SCRIPTS[max(0, bisect_right(_STARTS, letter) - 1)]
     return script if letter <= end else ""

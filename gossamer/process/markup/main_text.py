@@ -53,7 +53,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_AREA_OF_ROLE = {
+AREA_OF_ROLE = {
     "main": MAIN,
     "article": MAIN,
     "contentinfo": FOOTER,
@@ -63,20 +63,20 @@ _AREA_OF_ROLE = {
     ),
 }
 # Words of which classes and ids are made: `main-nav`, `navMenu` and `c-nav__item` all hold the word "nav".
-_NAVIGATION_WORDS = _names(
+NAVIGATION_WORDS = _names(
     "nav navbar navheader navfooter navi navigation navlinks menu menubar submenu topnav sidenav topbar toolbar "
     "masthead sidebar sidebars sphinxsidebar breadcrumb breadcrumbs crumbs pagination pager paginator toc skip "
     "skiplink related share sharing social cookie cookies consent gdpr popup modal overlay newsletter subscribe ad "
     "ads advert advertisement adverts sponsor sponsored promo login"
 )
-_FOOTER_WORDS = _names("footer colophon copyright")
+FOOTER_WORDS = _names("footer colophon copyright")
 # Names that count only as a whole: a `section-header` has a title in it, and `search-results` are what one came for.
-_NAVIGATION_NAMES = _names(
+NAVIGATION_NAMES = _names(
     "header site-header page-top search searchbox search-form hidden sr-only visually-hidden screen-reader-text "
     "table-of-contents skip-to-content"
 )
 # With one of these a name speaks of something around or beside the navigation: `has-sidebar`, `wy-nav-content`.
-_NOT_THE_AREA = _names("content body has with no without layout open closed enabled")
+NOT_THE_AREA = _names("content body has with no without layout open closed enabled")
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
@@ -89,7 +89,7 @@ def named_area(element: str, attributes: Mapping[str, str | None]) -> int:
     if not attributes or own in (MAIN, FOOTER, SILENT):
         return own
     role = attributes.get("role")
-    if role and (area := _AREA_OF_ROLE.get(role.strip().lower(), OPEN)):
+    if role and (area := AREA_OF_ROLE.get(role.strip().lower(), OPEN)):
         return area  # a role is meant for programs; it goes before what names suggest
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return NAVIGATION
@@ -117,14 +117,14 @@ def area_of(element: str, attributes: Mapping[str, str | None], around: int) -> 
 
 def _area_by_names(names: str) -> int:
     for name in names.split():
-        if name.lower() in _NAVIGATION_NAMES:
+        if name.lower() in NAVIGATION_NAMES:
             return NAVIGATION
         words = {word.lower() for word in _WORD.findall(name)}
-        if not words.isdisjoint(_NOT_THE_AREA):
+        if not words.isdisjoint(NOT_THE_AREA):
             continue
-        if not words.isdisjoint(_FOOTER_WORDS):
+        if not words.isdisjoint(FOOTER_WORDS):
             return FOOTER
-        if not words.isdisjoint(_NAVIGATION_WORDS):
+        if not words.isdisjoint(NAVIGATION_WORDS):
             return NAVIGATION
     return OPEN
 

@@ -53,7 +53,7 @@ def _tags(names: str) -> dict[int, str]:
 
 
 # What an element does to the text before and after it. Whatever is not listed is a block.
-_PIECE, _NOTHING, _LINK, _WORD, _HIDDEN, _BLOCK, _AREA, _HEADING, _TOLD, _CONTROL = range(10)
+_PIECE, _NOTHING, _LINK, _WORD, _HIDDEN, BLOCK, _AREA, _HEADING, _TOLD, _CONTROL = range(10)
 # Nodes that are no elements, so they cannot be asked for by name; an instruction is <?...?>, which is not HTML.
 _INSTRUCTION, _TEXT, _COMMENT = 0, 2, 4  # LXB_TAG__UNDEF, LXB_TAG__TEXT, LXB_TAG__EM_COMMENT
 _INLINE_TAGS = _tags(
@@ -66,7 +66,7 @@ _WORD_TAGS = _tags("area base br col embed hr img input link meta param source t
 # What people make areas of, by the name of the element or by that of its class.
 _AREA_TAGS = _tags("div dl form ol section table td ul " + " ".join(AREA_OF_ELEMENT))
 _TOLD_TAGS = _tags("html frame video")  # blocks that the caller may want to hear of
-_KINDS = {
+KINDS = {
     _TEXT: _PIECE,
     **dict.fromkeys((*_INLINE_TAGS, _COMMENT, _INSTRUCTION), _NOTHING),
     **dict.fromkeys(_tags("a"), _LINK),
@@ -80,7 +80,7 @@ _KINDS = {
 _A, _BR, _H1, _IMG, _PRE, _SVG, _TITLE = map(tag_id, ("a", "br", "h1", "img", "pre", "svg", "title"))
 _CELLS = frozenset(_tags("td th"))
 _PARAGRAPH, _LINE, _CELL = "\n\n", "\n", "\t"
-_GAPS = {
+GAPS = {
     **dict.fromkeys(_tags("p h1 h2 h3 h4 h5 h6 pre blockquote table hr figure address details"), _PARAGRAPH),
     **dict.fromkeys(_tags("li dt dd tr caption option figcaption"), _LINE),
     **dict.fromkeys(_CELLS, _CELL),
@@ -138,7 +138,7 @@ class Reading:
 
     def end(self, kind: int) -> None:
         """An element of this kind has started or ended."""
-        if self.run and kind >= _BLOCK:
+        if self.run and kind >= BLOCK:
             text = "".join(self.run)
             self.run.clear()
             self.add_block(text, self.area, is_code=self.is_code)
@@ -169,16 +169,16 @@ class Reading:
 
 def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]) -> None:  # noqa: PLR0915
     # Names for what every node is asked for, and no calls on the way of a leaf: with them a page takes 17 µs more.
-    kind_of, gap_of, add_a, run = _KINDS.get, _GAPS.get, reading.add_a, reading.run
+    kind_of, gap_of, add_a, run = KINDS.get, GAPS.get, reading.add_a, reading.run
     blocks, areas, gaps = reading.blocks, reading.areas, reading.gaps
     children: Iterator[LexborNode] = iter((root,))
     around: list[tuple[Iterator[LexborNode], int, int, bool]] = []  # what is left of the elements that the walk is in
     while True:
         for node in children:
             tag = node.tag_id
-            kind = kind_of(tag, _BLOCK)
+            kind = kind_of(tag, BLOCK)
             inside = reading.area
-            if kind < _BLOCK:
+            if kind < BLOCK:
                 reading.add_to_run(node, kind, tag)
                 if tag == _TITLE:
                     reading.add_title(node)
@@ -190,13 +190,13 @@ def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]
                 children = node.iter(include_text=kind != _HIDDEN)
                 break
             if run:
-                reading.end(_BLOCK)
+                reading.end(BLOCK)
             if (gap := gap_of(tag)) and (gap == _CELL or not reading.gap):
                 reading.gap = _gap_of_cell(node, reading.gap) if gap == _CELL else gap
             is_code = tag == _PRE or reading.is_code
             if kind in (_AREA, _CONTROL):
                 inside = area_of(_AREA_TAGS[tag], node.attributes, inside)
-            elif kind != _BLOCK:
+            elif kind != BLOCK:
                 _hear(node, tag, reading, said, elements)
             links: list[LexborNode] = []
             descendants = node.traverse()
@@ -207,7 +207,7 @@ def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]
                     if links and _follows_a_link(each):
                         break  # there a space is missing
                     links.append(each)
-                elif kind_of(tag, _BLOCK) > _LINK:
+                elif kind_of(tag, BLOCK) > _LINK:
                     break
             else:  # a leaf
                 for link in links:
@@ -250,7 +250,7 @@ def _hear(node: LexborNode, tag: int, reading: Reading, said: Said, elements: Te
     """A block that says something about the page."""
     if tag in elements:
         elements[tag](said, _attributes(node))
-    elif tag == _H1 or (_KINDS[tag] == _HEADING and reading.area < NAVIGATION):
+    elif tag == _H1 or (KINDS[tag] == _HEADING and reading.area < NAVIGATION):
         reading.add_heading(node)  # an <h1> is that of the page even in its <header>
 
 
