@@ -180,6 +180,7 @@ async def one(
     row["snapshot s"] = time.perf_counter() - began
     if again:
         row |= await taken_again(first, links, pages, again, uploaded)
+    tell(", ".join(f"{name} {told(value)}" for name, value in row.items()))  # the rest takes minutes
     bytes_before, packed_before = first.journal.bytes, packed_bytes(data)
     began = time.perf_counter()
     await first.work(links, pages)
