@@ -42,9 +42,9 @@ FIGURES = {
         "python -m benchmarks.cluster",
     ),
     "journal_url_bytes": Figure(
-        57,
+        95,
         "of the journal for each further new URL: (`tail bytes packed` / pages, less the row above) / 27",
-        "python -m benchmarks.restore --urls 1000000 --tail-pages 5000",
+        "python -m benchmarks.restore --urls 1000000",
     ),
     "link_bytes": Figure(
         90,
@@ -60,7 +60,7 @@ FIGURES = {
         254, "of a broker a page, one copy, small requests (`kafka us/page`)", "python -m benchmarks.cluster"
     ),
     "snapshot_url_bytes": Figure(
-        76, "of a snapshot for a known URL (`snapshot bytes` / `urls`)", "python -m benchmarks.restore --urls 1000000"
+        79, "of a snapshot for a known URL (`snapshot bytes` / `urls`)", "python -m benchmarks.restore --urls 1000000"
     ),
     "restore_s_a_gb": Figure(
         9,
