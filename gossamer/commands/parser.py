@@ -80,6 +80,13 @@ GROUPS = (
         },
     ),
     Group(
+        "Serve crawlers of others",
+        "gossamer frontier --dir frontier",
+        {
+            "frontier": "a durable URLFrontier service over gRPC",
+        },
+    ),
+    Group(
         "Tools",
         "gossamer bench --quick",
         {
