@@ -108,7 +108,7 @@ class Frontier:
         return self.hand_out.steps(wanted) if self.service.is_active else iter(())
 
     def forget(self, keys: list[bytes]) -> int:
-        return self.intake.forget(self._change(), keys)
+        return self.intake.forget(self._change(), keys, self._clock.now())
 
     def info(self, record: UrlRecord) -> URLInfo | None:
         """What was said of a URL when it was put last."""

@@ -30,7 +30,7 @@ from gossamer.urlfrontier.urlfrontier_pb2 import AckMessage, URLInfo, URLItem
 OK, SKIPPED = AckMessage.OK, AckMessage.SKIPPED
 KEY_CHARACTERS_MAX = 255
 # The host of a URL of any scheme: without user, port, path and query.
-HOST = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://)?(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:&@]+)")
+HOST = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://)?+(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:&@]+)")
 
 
 class Put(NamedTuple):
@@ -62,7 +62,7 @@ class Intake:
         targets = self._targets(puts)
         records = self._known([key for _, _, key in targets])
         new: list[bytes] = []
-        ended: list[UrlRecord] = []
+        moved: list[UrlRecord] = []
         wakes: list[tuple[Queue, bytes, int]] = []
         second = int(now)
         write = change.batch.put
@@ -77,7 +77,8 @@ class Intake:
                 new.append(key)
                 change.urls += 1
             else:
-                self._take_out(change, old, ended)
+                self._take_out(change, old)
+                moved.append(old)
             if not queue.is_kept:
                 self._queues.add(queue)
             change.turn += 1
@@ -96,7 +97,7 @@ class Intake:
             statuses[at] = OK
         change.write(sync=sync)
         self._seen.add(new)
-        self._come_up(wakes, ended, now)
+        self._come_up(wakes, moved, now)
         self.known_already += skipped
         self._count(puts, statuses)
         return statuses
@@ -111,9 +112,9 @@ class Intake:
                 targets.append((at, queue, url_key(queue.crawl.prefix, each.info.url)))
         return targets
 
-    def _come_up(self, wakes: list[tuple[Queue, bytes, int]], ended: list[UrlRecord], now: float) -> None:
-        """Queues may have something to hand out by what was written: entries with their dates, and ends of leases."""
-        for old in ended:
+    def _come_up(self, wakes: list[tuple[Queue, bytes, int]], moved: list[UrlRecord], now: float) -> None:
+        """Queues may have something to hand out by what was written: new entries, and URLs that left their place."""
+        for old in moved:
             self._leases.ended(old.turn)
             queue = self._queues.by_number[old.queue]
             queue.crawl.wake(queue, now)  # it may have been at its limit
@@ -130,7 +131,7 @@ class Intake:
                 self.updated += 1
                 self.completed += each.date == 0
 
-    def _take_out(self, change: Change, old: UrlRecord, ended: list[UrlRecord]) -> None:
+    def _take_out(self, change: Change, old: UrlRecord) -> None:
         """Of wherever it is now. Its queue lives, or it would not be known."""
         queue = self._queues.by_number[old.queue]
         delta = change.of(queue)
@@ -142,21 +143,19 @@ class Intake:
         if old.turn in self._leases:
             change.batch.delete("leases", self._leases.key(old.turn))
             delta.in_process -= 1
-            ended.append(old)
         else:
             change.batch.delete("queue", place(*old[:3]))
 
-    def forget(self, change: Change, keys: list[bytes]) -> int:
+    def forget(self, change: Change, keys: list[bytes], now: float) -> int:
         """Of URLs that are not in process; how many there were."""
-        forgotten = 0
-        for key, record in self._known(keys).items():
-            if record.turn not in self._leases:
-                self._take_out(change, record, [])
-                change.batch.delete("urls", key)
-                change.urls -= 1
-                forgotten += 1
+        old = {key: record for key, record in self._known(keys).items() if record.turn not in self._leases}
+        for key, record in old.items():
+            self._take_out(change, record)
+            change.batch.delete("urls", key)
+            change.urls -= 1
         change.write(sync=False)
-        return forgotten
+        self._come_up([], list(old.values()), now)
+        return len(old)
 
     def _known(self, keys: list[bytes]) -> dict[bytes, UrlRecord]:
         """Those that have a record, and a queue that lives."""
