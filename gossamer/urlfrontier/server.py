@@ -36,6 +36,7 @@ IDLE_S = 1.0
 async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
     """`metrics`: where figures are told over HTTP; empty: nowhere."""
     clock, keys = RealClock(), Keys(path)
+    address_in(listen)  # before anything is made
     with FrontierFolder(path).opened():
         frontier = Frontier(path, tree.frontier, clock)
         try:
