@@ -148,13 +148,12 @@ class Frontier:
     def tell(self, crawl: str, key: str, **said: int) -> None:
         """Fields of the record of a queue. Where there is no such queue, nothing happens, as the contract has it."""
         if queue := self.queues.find(crawl, key):
-            self._say([queue], **said)
+            self._say([queue], self._change(), **said)
             queue.crawl.wake(queue, self._clock.now())
 
-    def _say(self, queues: Sequence[Queue], **said: int) -> None:
-        """On disk when it returns; where it raises, nothing was said."""
+    def _say(self, queues: Sequence[Queue], change: Change, **said: int) -> None:
+        """On disk when it returns; where it raises, nothing was said. `change`: what is written with it."""
         before = [queue.record for queue in queues]
-        change = self._change()
         try:
             for queue in queues:
                 queue.record = replace(queue.record, **said)
@@ -169,7 +168,11 @@ class Frontier:
 
     def delete(self, queues: Sequence[Queue]) -> int:
         """How many URLs they had, whatever their state."""
-        self._say(queues, is_deleted=True)
+        change = self._change()
+        ended = self.leases.give_up(change, {queue.number for queue in queues if queue.in_process})
+        self._say(queues, change, is_deleted=True)
+        for turn in ended:
+            self.leases.ended(turn)
         self._deleted |= {queue.number: queue.crawl for queue in queues}
         return sum(map(self.queues.remove, queues))
 
@@ -183,9 +186,6 @@ class Frontier:
         entries = [("queue", *entry) for entry in self.store.first("queue", prefix, SWEEP_STEP)]
         entries += [("done", *entry) for entry in islice(self.store.scan("done", prefix, prefix), SWEEP_STEP)]
         is_last = len(entries) < SWEEP_STEP
-        if is_last:
-            leases = [entry for entry in self.store.scan("leases") if pair_in(entry[1])[0] == number]
-            entries += [("leases", key, value[PAIR_BYTES:]) for key, value in leases]
         self._remove(change, crawl, number, entries)
         if is_last:
             change.batch.delete("queues", prefix)

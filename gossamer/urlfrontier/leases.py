@@ -25,10 +25,9 @@ class Leases:
         self._soonest = 0  # none ends before, and nothing lies before it on disk
         for key, value in store.scan("leases"):
             end, turn = pair_in(key)
-            queue = queues.by_number.get(pair_in(value)[0])
-            if queue is not None:  # or it was deleted
-                self._ends[turn] = end
-                queue.crawl.add(queue, 0, 0, 1)
+            queue = queues.by_number[pair_in(value)[0]]
+            self._ends[turn] = end
+            queue.crawl.add(queue, 0, 0, 1)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -71,15 +70,24 @@ class Leases:
         for key, value in entries:
             turn = pair_in(key)[1]
             number_of, date = pair_in(value)
-            queue = self._queues.by_number.get(number_of)
+            queue, at = self._queues.by_number[number_of], place(number_of, date, turn)
             change.batch.delete("leases", key)
-            if queue is not None:
-                at = place(number_of, date, turn)
-                change.batch.put("queue", at, value[PAIR_BYTES:])
-                change.of(queue).in_process -= 1
-                returned.append((turn, queue, at))
+            change.batch.put("queue", at, value[PAIR_BYTES:])
+            change.of(queue).in_process -= 1
+            returned.append((turn, queue, at))
         change.write(sync=False)
         for turn, queue, at in returned:
             self.ended(turn)
             queue.head = min(queue.head, at)
             queue.crawl.wake(queue, now)
+
+    def give_up(self, change: Change, queues: set[int]) -> list[int]:
+        """Of queues that are deleted in the same batch: their URLs lie with those that are done, to be swept away."""
+        turns = []
+        for key, value in self._store.scan("leases") if queues else ():
+            number_of = pair_in(value)[0]
+            if number_of in queues:
+                turns.append(pair_in(key)[1])
+                change.batch.delete("leases", key)
+                change.batch.put("done", pair(number_of, turns[-1]), value[PAIR_BYTES:])
+        return turns

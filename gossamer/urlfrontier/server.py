@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from gossamer.api.routes.metrics import MEDIA_TYPE
 from gossamer.api.routes.static_files import health
 from gossamer.api.server import Server, bound, check, guard_of
 from gossamer.clock import Clock, RealClock
+from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.rpc.server import RpcServer, Service, address_in
 from gossamer.settings import ServeSettings, Tree
 from gossamer.text import printable
@@ -45,17 +46,14 @@ async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
             described = Service(DESCRIPTOR.services_by_name["URLFrontier"], service, READS)
             rpc = RpcServer([described], listen, tree.rpc, keys, clock)
             http = _Metrics(frontier, figures, tree, keys, clock, metrics) if metrics else None
-            tasks = [asyncio.create_task(gathering.run()), asyncio.create_task(_sweep(frontier, clock))]
-            tasks += [asyncio.create_task(http.answer())] if http else []
-            try:
-                service.address = await rpc.start()
-                print(f"serving {path} at {service.address}", flush=True)
+            service.address = await rpc.start()
+            print(f"serving {path} at {service.address}", flush=True)
+            beside = [gathering.run(), _sweep(frontier, clock), *([http.answer()] if http else [])]
+            async with asyncio.TaskGroup() as group:  # a fault of ours in any of them ends the server
+                tasks = [group.create_task(each) for each in beside]
                 await rpc.until_told()
-            finally:
                 for task in tasks:
                     task.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await task
         finally:
             frontier.close()
 
@@ -63,8 +61,13 @@ async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
 async def _sweep(frontier: Frontier, clock: Clock) -> None:
     """What deletion and a crash left to do, a little at a time, and leases whose time is up."""
     while True:
-        frontier.end_leases()
-        await clock.sleep(SWEEP_S if frontier.sweep() else IDLE_S)
+        is_more = False
+        try:
+            frontier.end_leases()
+            is_more = frontier.sweep()
+        except (OSError, StoreDamaged) as fault:
+            _complain(fault)
+        await clock.sleep(SWEEP_S if is_more else IDLE_S)
 
 
 def _complain(fault: object) -> None:
