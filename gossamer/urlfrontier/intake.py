@@ -19,6 +19,7 @@ from gossamer.urlfrontier.tables import (
     QueueRecord,
     ServiceRecord,
     UrlRecord,
+    number_in,
     packed,
     pair,
     place,
@@ -60,56 +61,73 @@ class Intake:
         """The status of each. Raises where it cannot be written; then nothing was put."""
         statuses: list[int] = [SKIPPED] * len(puts)
         targets = self._targets(puts)
-        records = self._known([key for _, _, key in targets])
+        records = self._known([target[4] for target in targets])
         new: list[bytes] = []
         moved: list[UrlRecord] = []
         wakes: list[tuple[Queue, bytes, int]] = []
         second = int(now)
         write = change.batch.put
-        skipped = 0
-        for at, queue, key in targets:
-            info, date, made_at = puts[at]  # type: ignore[misc]
-            old = records.get(key)
-            if old is not None and date is None:
+        skipped = discovered = completed = 0
+        for at, put, url_info, queue, key in targets:
+            date = put.date
+            discovered += date is None
+            value = records.get(key)
+            if value is None:
+                made_at = put.made_at or second
+                new.append(key)
+            elif date is None:
                 skipped += 1
                 continue
-            if old is None:
-                new.append(key)
-                change.urls += 1
             else:
+                old = url_record(value)
+                made_at = old.made_at
                 self._take_out(change, old)
                 moved.append(old)
             if not queue.is_kept:
                 self._queues.add(queue)
-            change.turn += 1
-            turn, delta = change.turn, change.of(queue)
+            change.turn = turn = change.turn + 1
+            delta = change.of(queue)
             if date == 0:
-                write("done", pair(queue.number, turn), info.SerializeToString())
+                write("done", pair(queue.number, turn), url_info.SerializeToString())
                 delta.completed += 1
+                completed += 1
             else:
                 date = date or second
                 entry = place(queue.number, date, turn)
-                write("queue", entry, info.SerializeToString())
+                write("queue", entry, url_info.SerializeToString())
                 delta.active += 1
                 wakes.append((queue, entry, date))
-            record = records[key] = UrlRecord(queue.number, date, turn, old.made_at if old else made_at or second)
-            write("urls", key, packed(*record))
+            value = records[key] = packed(queue.number, date, turn, made_at)
+            write("urls", key, value)
             statuses[at] = OK
+        change.urls += len(new)
         change.write(sync=sync)
         self._seen.add(new)
         self._come_up(wakes, moved, now)
         self.known_already += skipped
-        self._count(puts, statuses)
+        self.discovered += discovered
+        self.updated += len(targets) - discovered
+        self.completed += completed
         return statuses
 
-    def _targets(self, puts: Sequence[Put | None]) -> list[tuple[int, Queue, bytes]]:
-        """Of those that can be taken: place among all, queue and key."""
+    def _targets(self, puts: Sequence[Put | None]) -> list[tuple[int, Put, URLInfo, Queue, bytes]]:
+        """Of those that can be taken: place among all, what was put, queue and key."""
         fresh: dict[tuple[str, str], Queue] = {}
+        crawls = self._queues.crawls
         targets = []
-        for at, each in enumerate(puts):
-            queue = self._queue_of(each.info, fresh) if each else None
-            if each is not None and queue is not None:
-                targets.append((at, queue, url_key(queue.crawl.prefix, each.info.url)))
+        for at, put in enumerate(puts):
+            if put is None:
+                continue
+            url_info = put.info
+            url, key = url_info.url, url_info.key
+            # Most are in a queue that is there, with nothing left out.
+            crawl = crawls.get(url_info.crawlID)
+            queue = crawl.queues.get(key) if crawl is not None and url else None
+            if queue is None:
+                queue = self._queue_of(url_info, fresh)
+                if queue is None:
+                    continue
+            targets.append((at, put, url_info, queue, url_key(queue.crawl.prefix, url)))
         return targets
 
     def _come_up(self, wakes: list[tuple[Queue, bytes, int]], moved: list[UrlRecord], now: float) -> None:
@@ -122,14 +140,6 @@ class Intake:
             queue.head = min(queue.head, entry)
             if not queue.is_ready and date < queue.wake_at:
                 queue.crawl.wake(queue, date)
-
-    def _count(self, puts: Sequence[Put | None], statuses: list[int]) -> None:
-        for each, status in zip(puts, statuses, strict=True):
-            if each is not None and each.date is None:
-                self.discovered += 1
-            elif each is not None and status == OK:
-                self.updated += 1
-                self.completed += each.date == 0
 
     def _take_out(self, change: Change, old: UrlRecord) -> None:
         """Of wherever it is now. Its queue lives, or it would not be known."""
@@ -148,7 +158,8 @@ class Intake:
 
     def forget(self, change: Change, keys: list[bytes], now: float) -> int:
         """Of URLs that are not in process; how many there were."""
-        old = {key: record for key, record in self._known(keys).items() if record.turn not in self._leases}
+        known = {key: url_record(value) for key, value in self._known(keys).items()}
+        old = {key: record for key, record in known.items() if record.turn not in self._leases}
         for key, record in old.items():
             self._take_out(change, record)
             change.batch.delete("urls", key)
@@ -157,15 +168,12 @@ class Intake:
         self._come_up([], list(old.values()), now)
         return len(old)
 
-    def _known(self, keys: list[bytes]) -> dict[bytes, UrlRecord]:
-        """Those that have a record, and a queue that lives."""
+    def _known(self, keys: list[bytes]) -> dict[bytes, bytes]:
+        """The records of those that have one, and a queue that lives."""
         asked = [key for key, may in zip(keys, self._seen.may_know(keys), strict=True) if may]
         living = self._queues.by_number
-        found = {}
-        for key, value in zip(asked, self._store.get_many("urls", asked), strict=True):
-            if value is not None and (record := url_record(value)).queue in living:
-                found[key] = record
-        return found
+        found = zip(asked, self._store.get_many("urls", asked), strict=True)
+        return {key: value for key, value in found if value is not None and number_in(value)[0] in living}
 
     def _queue_of(self, info: URLInfo, fresh: dict[tuple[str, str], Queue]) -> Queue | None:
         """None: this URL cannot be taken. The info is completed, as it is sent later. A queue that is not there yet

@@ -59,9 +59,9 @@ class Leases:
         if not self._ends or self._soonest > microseconds(now):
             return []
         found = self._store.first("leases", b"", STEP, number(self._soonest))
-        due = [entry for entry in found if number_in(entry[0][:8])[0] <= microseconds(now)]
+        due = [entry for entry in found if number_in(entry[0])[0] <= microseconds(now)]
         if found:
-            self._soonest = number_in((found[len(due)] if len(due) < len(found) else found[-1])[0][:8])[0]
+            self._soonest = number_in((found[len(due)] if len(due) < len(found) else found[-1])[0])[0]
         return due
 
     def give_back(self, change: Change, entries: list[tuple[bytes, bytes]], now: float) -> None:

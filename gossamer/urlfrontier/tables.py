@@ -40,7 +40,7 @@ _RECORD, _PLACE, _NUMBER, _PAIR, _COUNTS = (
 )
 PAIR_BYTES = _PAIR.size
 
-number, number_in = _NUMBER.pack, _NUMBER.unpack
+number, number_in = _NUMBER.pack, _NUMBER.unpack_from
 place = _PLACE.pack  # queue, date, turn
 pair, pair_in = _PAIR.pack, _PAIR.unpack_from  # a lease: end, turn; in its value: queue, date; `done`: queue, turn
 counts, counts_in = _COUNTS.pack, _COUNTS.unpack  # active, completed, clock

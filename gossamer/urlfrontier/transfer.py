@@ -32,19 +32,19 @@ class Values(msgspec.Struct):
     values: list[str] = []
 
 
-class Info(msgspec.Struct, omit_defaults=True):
+class InfoLine(msgspec.Struct, omit_defaults=True):
     url: str
     key: str = ""
     metadata: dict[str, Values] = {}
     crawlID: str = ""
 
 
-class Discovered(msgspec.Struct):
-    info: Info
+class DiscoveredItem(msgspec.Struct):
+    info: InfoLine
 
 
-class Known(msgspec.Struct, omit_defaults=True, rename="camel"):
-    info: Info
+class KnownItem(msgspec.Struct, omit_defaults=True, rename="camel"):
+    info: InfoLine
     refetchable_from_date: Whole = 0
 
 
@@ -62,8 +62,8 @@ class ServiceSaid(msgspec.Struct):
 
 
 class Line(msgspec.Struct, omit_defaults=True, rename="camel"):
-    discovered: Discovered | None = None
-    known: Known | None = None
+    discovered: DiscoveredItem | None = None
+    known: KnownItem | None = None
     creation_date: Whole = 0
     queue: QueueSaid | None = None
     service: ServiceSaid | None = None
@@ -88,8 +88,8 @@ def exported(frontier: Frontier) -> Iterator[bytes]:
 
 def _url_line(each: Listed) -> Line:
     metadata = {name: Values(list(values.values)) for name, values in each.info.metadata.items()}
-    info = Info(each.info.url, each.info.key, metadata, each.info.crawlID)
-    return Line(known=Known(info, str(each.record.date)), creation_date=str(each.record.made_at))
+    info = InfoLine(each.info.url, each.info.key, metadata, each.info.crawlID)
+    return Line(known=KnownItem(info, str(each.record.date)), creation_date=str(each.record.made_at))
 
 
 def _said(queue: Queue) -> QueueSaid | None:
@@ -123,7 +123,7 @@ def imported(frontier: Frontier, lines: Iterable[bytes], name: str) -> tuple[int
 def _read(text: bytes, number: int, name: str) -> Line:
     try:
         text = text.strip()
-        return _line(text) if text.startswith(b"{") else Line(discovered=Discovered(Info(text.decode())))
+        return _line(text) if text.startswith(b"{") else Line(discovered=DiscoveredItem(InfoLine(text.decode())))
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise UsageError(f"{name}, line {number}: {fault}") from None
 
@@ -134,5 +134,5 @@ def _puts(line: Line) -> Iterator[Put]:
         info = URLInfo(url=item.info.url, key=item.info.key, crawlID=item.info.crawlID)
         for name, values in item.info.metadata.items():
             info.metadata[name].CopyFrom(StringList(values=values.values))
-        date = int(item.refetchable_from_date) if isinstance(item, Known) else None
+        date = int(item.refetchable_from_date) if isinstance(item, KnownItem) else None
         yield Put(info, date, int(line.creation_date))
