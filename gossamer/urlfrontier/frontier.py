@@ -43,6 +43,7 @@ from gossamer.urlfrontier.urlfrontier_pb2 import URLInfo
 
 SYNC_S = 1.0  # what a power cut may take; `kill -9` takes nothing
 SWEEP_STEP = 500
+LEASE_STEPS = 10  # of some hundred leases each, before somebody else has a turn
 
 
 class Frontier:
@@ -108,7 +109,8 @@ class Frontier:
         return self.hand_out.steps(wanted) if self.service.is_active else iter(())
 
     def forget(self, keys: list[bytes]) -> int:
-        return self.intake.forget(self._change(), keys, self._clock.now())
+        """Of URLs that are not in process; how many there were."""
+        return self.intake.forget(self._change(), keys, self._clock.now()) if keys else 0
 
     def info(self, record: UrlRecord) -> URLInfo | None:
         """What was said of a URL when it was put last."""
@@ -121,11 +123,16 @@ class Frontier:
             value = self.store.get("queue", place(*record[:3]))
         return URLInfo.FromString(value) if value is not None else None
 
-    def end_leases(self) -> None:
-        """Give back what was in process for too long."""
+    def end_leases(self) -> bool:
+        """Give back what was in process for too long; whether there may be more. In steps, so that others get their
+        turns also where very many end at once."""
         now = self._clock.now()
-        while due := self.leases.due(now):
+        for _ in range(LEASE_STEPS):
+            due = self.leases.due(now)
+            if not due:
+                return False
             self.leases.give_back(self._change(), due, now)
+        return True
 
     # ---- what is said about the whole and about queues -------------------------------------------------------
 

@@ -157,7 +157,7 @@ class Intake:
             change.batch.delete("queue", place(*old[:3]))
 
     def forget(self, change: Change, keys: list[bytes], now: float) -> int:
-        """Of URLs that are not in process; how many there were."""
+        """Whatever is known of these URLs, but of those in process; how many there were."""
         known = {key: url_record(value) for key, value in self._known(keys).items()}
         old = {key: record for key, record in known.items() if record.turn not in self._leases}
         for key, record in old.items():

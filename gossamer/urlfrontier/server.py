@@ -63,8 +63,8 @@ async def _sweep(frontier: Frontier, clock: Clock) -> None:
     while True:
         is_more = False
         try:
-            frontier.end_leases()
-            is_more = frontier.sweep()
+            is_more = frontier.end_leases()
+            is_more = frontier.sweep() or is_more
         except (OSError, StoreDamaged) as fault:
             _complain(fault)
         await clock.sleep(SWEEP_S if is_more else IDLE_S)

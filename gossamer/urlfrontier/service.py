@@ -152,19 +152,11 @@ class UrlFrontierService:
 
     async def PurgeURLs(self, request: messages.PurgeUrlParams, context: Context) -> messages.Long:
         before = self._clock.now() - request.days * DAY_S
-        old: list[Listed] = []
-        async for each in self._walk(self._chosen(request.crawlID, request.key)):
-            if each.record.made_at < before:
-                old.append(each)
-        return messages.Long(value=await self._purged(old))
-
-    async def _purged(self, old: list[Listed]) -> int:
-        removed = 0
-        while old:
-            removed += self._frontier.forget([each.key for each in old[:500]])
-            del old[:500]
-            await asyncio.sleep(0)
-        return removed
+        purged = 0
+        for some in listed(self._frontier.store, self._chosen(request.crawlID, request.key)):
+            purged += self._frontier.forget([each.key for each in some if each.record.made_at < before])
+            await asyncio.sleep(0)  # others get their turns
+        return messages.Long(value=purged)
 
     async def _walk(self, queues: Iterable[Queue]) -> AsyncIterator[Listed]:
         for some in listed(self._frontier.store, queues):
