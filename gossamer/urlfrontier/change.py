@@ -25,6 +25,7 @@ class Totals:
     def __init__(self, turn: int = 0, urls: int = 0) -> None:
         self.turn = turn  # the last that was given
         self.urls = urls  # in the table of this name
+        self.is_synced = True  # a power cut would take nothing
 
 
 class Delta:
@@ -77,7 +78,7 @@ class Change:
             put("meta", SERVICE, encode(self._service))
         put("meta", TOTALS, pair(self.turn, self.urls))
         self._store.write(self.batch, sync=sync)
-        self._totals.turn, self._totals.urls = self.turn, self.urls
+        self._totals.turn, self._totals.urls, self._totals.is_synced = self.turn, self.urls, sync
         for crawl in self._crawls:
             crawl.is_kept = True
         for queue in self._records:

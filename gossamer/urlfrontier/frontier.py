@@ -97,12 +97,7 @@ class Frontier:
 
     def put(self, puts: Sequence[Put | None]) -> list[int]:
         """The status of each; raises OSError or StoreDamaged where nothing could be written."""
-        now = self._clock.now()
-        is_due = now - self._synced_at > SYNC_S
-        statuses = self.intake.put(self._change(), puts, now, sync=is_due)
-        if is_due:
-            self._synced_at = now
-        return statuses
+        return self.intake.put(self._change(), puts, self._clock.now())
 
     def get(self, wanted: Wanted) -> Iterator[list[bytes]]:
         self.end_leases()
@@ -122,6 +117,13 @@ class Frontier:
         else:
             value = self.store.get("queue", place(*record[:3]))
         return URLInfo.FromString(value) if value is not None else None
+
+    def sync(self) -> None:
+        """What was written comes to the disk itself, if the last time was long enough ago."""
+        now = self._clock.now()
+        if not self.totals.is_synced and now - self._synced_at >= SYNC_S:
+            self._change().write(sync=True)
+            self._synced_at = now
 
     def end_leases(self) -> bool:
         """Give back what was in process for too long; whether there may be more. In steps, so that others get their

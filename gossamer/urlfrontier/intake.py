@@ -57,7 +57,7 @@ class Intake:
         self._service = service
         self.discovered = self.known_already = self.updated = self.completed = 0
 
-    def put(self, change: Change, puts: Sequence[Put | None], now: float, *, sync: bool) -> list[int]:
+    def put(self, change: Change, puts: Sequence[Put | None], now: float) -> list[int]:
         """The status of each. Raises where it cannot be written; then nothing was put."""
         statuses: list[int] = [SKIPPED] * len(puts)
         targets = self._targets(puts)
@@ -101,7 +101,7 @@ class Intake:
             write("urls", key, value)
             statuses[at] = OK
         change.urls += len(new)
-        change.write(sync=sync)
+        change.write(sync=False)
         self._seen.add(new)
         self._come_up(wakes, moved, now)
         self.known_already += skipped

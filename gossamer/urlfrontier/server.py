@@ -31,7 +31,7 @@ from gossamer.urlfrontier.service import READS, UrlFrontierService
 from gossamer.urlfrontier.urlfrontier_pb2 import DESCRIPTOR
 
 SWEEP_S = 0.01  # between two steps of what can wait
-IDLE_S = 1.0
+IDLE_S = 0.5
 
 
 async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
@@ -59,12 +59,13 @@ async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
 
 
 async def _sweep(frontier: Frontier, clock: Clock) -> None:
-    """What deletion and a crash left to do, a little at a time, and leases whose time is up."""
+    """What deletion and a crash left to do, a little at a time; leases whose time is up; and once a second the disk."""
     while True:
         is_more = False
         try:
             is_more = frontier.end_leases()
             is_more = frontier.sweep() or is_more
+            frontier.sync()
         except (OSError, StoreDamaged) as fault:
             _complain(fault)
         await clock.sleep(SWEEP_S if is_more else IDLE_S)
