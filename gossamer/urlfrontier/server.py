@@ -59,7 +59,7 @@ async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
 
 
 async def _sweep(frontier: Frontier, clock: Clock) -> None:
-    """What deletion and a crash left to do, a little at a time; leases whose time is up; and once a second the disk."""
+    """What deletion and a crash left to do, a little at a time; leases whose time is up; and a sync."""
     while True:
         is_more = False
         try:

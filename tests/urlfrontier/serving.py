@@ -53,7 +53,10 @@ class Served:
 
 
 @asynccontextmanager
-async def served(folder: Path, *flags: object, listen: str = "127.0.0.1:0") -> AsyncIterator[Served]:
+async def served(
+    folder: Path, *flags: object, listen: str = "127.0.0.1:0", complains: str = ""
+) -> AsyncIterator[Served]:
+    """`complains`: what it has to say on standard error; by default nothing."""
     process = await start("frontier", "--dir", folder, "--listen", listen, *flags)
     assert process.stdout is not None and process.stderr is not None
     try:
@@ -68,7 +71,7 @@ async def served(folder: Path, *flags: object, listen: str = "127.0.0.1:0") -> A
             process.terminate()
         err = (await process.communicate())[1].decode()
     assert process.returncode in (0, -9), err
-    assert not err, err
+    assert complains in err if complains else not err, err
 
 
 def discovered(url: str, key: str = "", crawl: str = "", metadata: dict[str, Sequence[str]] | None = None) -> URLItem:

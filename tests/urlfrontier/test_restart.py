@@ -5,15 +5,18 @@ Delays, blocks, limits, the active flag, the clocks of queues and leases are wha
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import grpc
+import grpc.aio
 import pytest
 
 from gossamer.urlfrontier import urlfrontier_pb2 as messages
-from tests.urlfrontier.serving import OK, SKIPPED, Served, discovered, known, served
+from tests.urlfrontier.serving import FAIL, OK, SKIPPED, Served, discovered, known, served
 
 FAR = 4_000_000_000
 
@@ -141,3 +144,27 @@ async def test_a_deleted_queue_stays_deleted_after_a_kill_and_is_swept_away(tmp_
         assert (stats.size, stats.numberOfQueues) == (2, 2)
         assert await frontier.put(discovered("http://a.test/8"), discovered("http://a.test/7")) == [OK, SKIPPED]
         assert sorted(await frontier.get()) == ["http://a.test/7", "http://a.test/8", "http://b.test/"]
+
+
+async def test_what_finds_no_room_on_the_disk_is_told_and_did_not_happen(tmp_path: Path) -> None:
+    async with served(tmp_path / "F", complains="file too large") as frontier:
+        await frontier.put(discovered("http://a.test/1"))
+
+        def room(most: int) -> None:
+            resource.prlimit(frontier.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+        room(1)
+        more = [discovered("http://a.test/2", metadata={"x": ["y" * 10_000]}), known("http://a.test/1")]
+        assert await frontier.put(*more) == [FAIL, FAIL]
+        with pytest.raises(grpc.aio.AioRpcError) as fault:
+            await frontier.get()
+        assert fault.value.code() == grpc.StatusCode.UNAVAILABLE
+        stats = await frontier.stats()
+        assert (stats.size, stats.inProcess, stats.counts["completed"]) == (1, 0, 0)
+        room(resource.RLIM_INFINITY)
+        assert await frontier.put(*more) == [OK, OK]
+        assert await frontier.get() == ["http://a.test/2"]
+        await frontier.kill()
+    async with served(tmp_path / "F") as frontier:
+        stats = await frontier.stats()
+        assert (stats.size, stats.inProcess, stats.counts["completed"]) == (1, 1, 1)
