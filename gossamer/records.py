@@ -138,11 +138,20 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
         return max(0.0, until - now)
 
 
+class Packed(msgspec.Struct, frozen=True, gc=False):
+    """An answer as a record of the archive, packed where it was fetched."""
+
+    start: bytes  # of the record, before the body
+    member: bytes
+
+
 class Fetched(msgspec.Struct, frozen=True, gc=False):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
 
     exchange: Exchange
     body: Body  # content encodings removed
+
+    packed: ClassVar[Packed | None] = None  # where a fetcher has done that (fetchers/answers.py)
 
     @property
     def is_not_modified(self) -> bool:

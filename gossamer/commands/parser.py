@@ -30,6 +30,7 @@ GROUPS = (
         {
             "crawl": "start a crawl, or resume the one in --dir",
             "node": "this machine's part of a crawl that several machines share",
+            "fetcher": "fetch for a crawl that runs elsewhere, from this machine's address",
             "demo": "the whole thing offline in half a minute",
         },
     ),
@@ -95,6 +96,7 @@ VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 
 # Where a verb's file is not commands/VERB.py.
 FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node", "recover": "cluster.recover"}
+FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
 FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 
 

@@ -85,6 +85,7 @@ class Ask(Message, frozen=True):
     wants_statistics: bool = False
     owned_until: float | None = None  # by `Clock.boottime`: nothing is asked for after that; None: no end
     links_read: dict[int, int] | None = None  # of a cluster, now and then: how far the owner of each partition read
+    drained: tuple[str, ...] = ()  # fetchers that get no more jobs
 
 
 class Allow(Message, frozen=True):
@@ -113,6 +114,30 @@ class Returned(msgspec.Struct, frozen=True, array_like=True):
     key: str  # of the setting that was raised; `policy`
     why: str  # what has changed, in words
     urls: int  # that are queued again
+
+
+class FetcherReport(msgspec.Struct, frozen=True, array_like=True):
+    """A fetcher (gossamer/fetchers), as a worker knows it."""
+
+    name: str
+    region: str
+    address: str
+    processes: bool  # it reads what it fetches
+    is_leaving: bool  # it gets no more jobs
+    jobs: int  # that it has
+    room: int  # for jobs
+    done: int  # since it came
+    bytes: int
+    silent_s: float
+
+
+class FetchersReport(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker's fetchers do, where it has any."""
+
+    port: int = 0  # at which this worker gives jobs
+    fetchers: tuple[FetcherReport, ...] = ()
+    ignored: dict[str, int] = {}  # since the worker lives: what fetchers said that changed nothing, by why
+    lost: int = 0  # jobs that were never answered
 
 
 class Report(Message, frozen=True):
@@ -145,6 +170,7 @@ class Report(Message, frozen=True):
     instructed: dict[int, list[tuple[int, int]]] = msgspec.field(
         default_factory=dict
     )  # of each partition, in a cluster: `Meta.instructed`
+    fetchers: FetchersReport = FetchersReport()
 
 
 class AddSeeds(Message, frozen=True):

@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 
+from gossamer import interfaces
 from gossamer.archive.opening import open_storage
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock, RealClock
@@ -51,6 +52,7 @@ from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.fetchers_side import FetchersSide
 from gossamer.worker.identity import identity
 from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.owned import Owned
@@ -109,6 +111,7 @@ class Worker:
         self._lost: set[int] = set()  # since they were assigned last
         self._node = welcome.node
         self._side: Elsewhere | None = None  # of a cluster
+        self._fetchers: FetchersSide | None = None  # where others fetch for us
         self._owned = Owned(self.clock, self._end_ownership)
         self._exit = AsyncExitStack()
 
@@ -164,8 +167,10 @@ class Worker:
         self._rules = rules = RobotsCache(self._robots)
         limits = (config.crawl.media_types, config.frontier.rests_s)
         asked = (self.bookings.of, clock, config.robots, agent)
-        fetcher = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
-        processor = Processor(
+        fetcher: interfaces.Fetcher
+        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
+        processor: interfaces.Processor
+        processor = reader = Processor(
             agent,
             config.process,
             schemes=config.fetch.schemes,
@@ -173,7 +178,11 @@ class Worker:
             parameters_kept=config.crawl.parameters_kept,
             may_die=self._sockets is not None,
         )
-        self._exit.push_async_callback(processor.close)
+        self._exit.push_async_callback(reader.close)
+        if config.fetchers.listen:
+            around = (self.partitions, lambda: self._policies, self.complain, look_again)
+            self._fetchers = FetchersSide(self.folder, config, clock, dns, self.shared, *around)
+            fetcher, processor = await self._fetchers.open(here, scheme_fetchers, reader, self._exit)
         self.crawl = Crawl(
             self.partitions,  # type: ignore[arg-type]  # a dict of what implements it
             fetcher,
@@ -368,6 +377,8 @@ class Worker:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
         self._owned.set_until(ask.owned_until)
+        if self._fetchers is not None:
+            self._fetchers.jobs.drain(frozenset(ask.drained))
         self.links.others_have_read(ask.links_read)
         if (away := self.shared.away) != self._away:
             self._away = away
@@ -401,13 +412,15 @@ class Worker:
             looking=looking(self.partitions),
             shared_away=away,
             instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
+            fetchers=self._fetchers.report() if self._fetchers else worker_messages.FetchersReport(),
         )
         return self._side.told(report) if self._side is not None else report
 
     @property
     def _held_up(self) -> str:
-        """Why nothing more should be leased, by what keeps the state of our partitions elsewhere."""
-        return self._side.keeper.held_up if self._side is not None else ""
+        """Why nothing more should be leased: by what keeps our state elsewhere, or by those who fetch for us."""
+        held_up = self._side.keeper.held_up if self._side is not None else ""
+        return held_up or (self._fetchers.held_up if self._fetchers is not None else "")
 
     def _end_ownership(self) -> None:
         self.complain("not sure any more that our partitions are ours: nothing is asked for until that is known")
