@@ -371,6 +371,16 @@ class ServeSettings(Struct, frozen=True, kw_only=True):
     failures_a_minute: Annotated[int, about("bad keys from one address before it has to wait", ge=1, le=10**6)] = 10
 
 
+class RpcSettings(Struct, frozen=True, kw_only=True):
+    """The gRPC services, `gossamer frontier` and `gossamer fetcher`."""
+
+    certificate_file: Annotated[str, about("PEM file: with it, they speak TLS")] = ""
+    key_file: Annotated[str, about("PEM file of the certificate's private key")] = ""
+    client_ca_file: Annotated[CaFile, about("PEM file: with it, clients need a certificate of this authority")] = ""
+    message_bytes_max: Annotated[Bytes, about("largest message of a client", ge=64 * KIB, le=GIB)] = 16 * MIB
+    failures_a_minute: Annotated[int, about("bad keys from one address before it has to wait", ge=1, le=10**6)] = 10
+
+
 class LogSettings(Struct, frozen=True, kw_only=True):
     """What the crawl writes about itself beside the terminal."""
 
@@ -455,6 +465,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     dns: DnsSettings = DnsSettings()
     archive: ArchiveSettings = ArchiveSettings()
     serve: ServeSettings = ServeSettings()
+    rpc: RpcSettings = RpcSettings()
     log: LogSettings = LogSettings()
     alerts: AlertsSettings = AlertsSettings()
     cluster: ClusterSettings = ClusterSettings()

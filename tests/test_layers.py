@@ -51,6 +51,8 @@ MACHINE = (
     "supervisor",
     "node",
     "api",
+    "rpc",
+    "urlfrontier",
     "library",
     "demo",
     "bench",

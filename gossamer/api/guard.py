@@ -102,15 +102,15 @@ class Guard:
                 raise NoAnswer(
                     401, "no_key", "a key is wanted as `Authorization: Bearer KEY`", www_authenticate=CHALLENGE
                 )
-            return self.of_key(request, key.strip())
+            return self.of_key(address_of(request), key.strip())
         if token := request.cookies.get(cookie_name(request)):
             name, until = self._sessions.get(_hash(token), ("", 0.0))
             if self._clock.now() < until and (known := self.keys.all().get(name)):
                 return Caller(name, known.scope)
         raise NoAnswer(401, "no_key", "a key is needed: `Authorization: Bearer KEY`", www_authenticate=CHALLENGE)
 
-    def of_key(self, request: Request, key: str) -> Caller:
-        address = request.client.host if request.client else ""
+    def of_key(self, address: str, key: str) -> Caller:
+        """`address`: who shows it."""
         self._check_failures(address)
         name = self.keys.find(key)
         if name is None:
@@ -148,6 +148,10 @@ class Guard:
         self._failures.move_to_end(address)
         while len(self._failures) > ADDRESSES_MAX:
             self._failures.popitem(last=False)
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def cookie_name(request: Request) -> str:
