@@ -74,7 +74,7 @@ class Login(Body):
 class Me(Shape):
     needs_key: bool  # False: nobody has set a key, and whoever is on this machine may do everything
     name: str | None  # of the key
-    scope: Literal["read", "control"]
+    scope: Literal["read", "control", "fetch"]
     can_control: bool
 
 

@@ -129,7 +129,7 @@ def unpacked(packed: Body, body_bytes: int, limits: Limits) -> tuple[Body, bytes
     unpacking = isal_zlib.decompressobj(wbits=GZIP)
     try:
         record = unpacking.decompress(packed[:], body_bytes + limits.start_bytes_max)
-    except isal_zlib.error as fault:
+    except isal_zlib.error as fault:  # type: ignore[misc]  # it has no types
         raise BadMessage(f"sent a record that cannot be unpacked: {fault}") from None
     start_bytes = len(record) - body_bytes - len(RECORD_END)
     if not unpacking.eof or unpacking.unused_data or start_bytes < 0 or not record.endswith(RECORD_END):

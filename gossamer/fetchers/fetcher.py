@@ -15,25 +15,20 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import grpc
 import grpc.aio
-import msgspec
 
 from gossamer.clock import Clock
-from gossamer.fetchers.messages import (
-    FETCH_JOBS,
-    MESSAGE_BYTES_MAX,
-    SERVICE,
-    WORKERS,
-    Hello,
-    Welcome,
-    WorkersThere,
-)
+from gossamer.fetchers.fetchers_pb2 import DESCRIPTOR, WorkersRequest
+from gossamer.fetchers.messages import MESSAGE_BYTES_MAX, Hello, Welcome
 from gossamer.fetchers.rules import Rules
 from gossamer.fetchers.stream import Stream
+from gossamer.rpc.methods import client
 from gossamer.settings import DnsSettings
 
+CRAWLER, FETCHERS = (DESCRIPTOR.services_by_name[name] for name in ("Crawler", "Fetchers"))
 LOOK_S = 2.0  # between two looks which workers there are
 ANSWER_S = 5.0  # for them to tell
 OPTIONS = (
@@ -129,11 +124,10 @@ class Fetcher:
         """Have a stream to every worker that is there."""
         host = join.rpartition(":")[0]
         async with self._access.channel(join) as channel:
-            ask = channel.unary_unary(f"/{SERVICE}/{WORKERS}")
+            crawler = client(channel, CRAWLER)
             while True:
                 try:
-                    answer = await ask(b"", timeout=ANSWER_S, metadata=self._access.metadata)
-                    there = msgspec.msgpack.decode(answer, type=WorkersThere)
+                    there = await crawler.Workers(WorkersRequest(), timeout=ANSWER_S, metadata=self._access.metadata)
                     self._tell(join, f"{join}: {there.crawl}, {len(there.ports)} workers")
                     for address in (f"{host}:{port}" for port in there.ports):
                         if address not in self._streams and not self._is_leaving.is_set():
@@ -148,9 +142,9 @@ class Fetcher:
     async def _serve(self, address: str, stream: Stream) -> None:
         try:
             async with self._access.channel(address) as channel:
-                call = channel.stream_stream(f"/{SERVICE}/{FETCH_JOBS}")(metadata=self._access.metadata)
+                call = client(channel, FETCHERS).FetchJobs(metadata=self._access.metadata)
                 drained = asyncio.ensure_future(stream.is_drained.wait())
-                drained.add_done_callback(lambda done: done.cancelled() or self._is_leaving.set())
+                drained.add_done_callback(self._drained)
                 try:
                     await stream.run(call)
                 finally:
@@ -162,6 +156,10 @@ class Fetcher:
             del self._streams[address]
             if stream.ended_by and not self._is_leaving.is_set():
                 self._tell(address, f"{address}: the stream has ended ({stream.ended_by})")
+
+    def _drained(self, done: asyncio.Future[Literal[True]]) -> None:
+        if not done.cancelled():
+            self._is_leaving.set()
 
     def _room(self) -> int:
         return max(1, self._at_once // max(1, len(self._streams)))

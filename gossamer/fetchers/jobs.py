@@ -42,7 +42,7 @@ from gossamer.fetchers.messages import (
     ToFetcher,
     ToWorker,
 )
-from gossamer.messages.worker_messages import FetcherReport
+from gossamer.messages.control_messages import FetcherNow
 from gossamer.records import Answer, Fetched, Lease, Moved, Postponed, Reason, Url
 from gossamer.url.site import host_of
 
@@ -278,21 +278,18 @@ class Jobs:
 
     # ---- reports by other ways, and operators ------------------------------------------------------------
 
-    def report(self, lease: bytes, epoch: int, url: Url, make: Callable[[Out], Answer]) -> str:
-        """Somebody reports what came of a lease, beside any stream. Returns why that changes nothing; empty: it
-        does."""
+    def out(self, lease: bytes, epoch: int, url: Url) -> Out | str:
+        """The job of a lease that is out; else why a report about it changes nothing."""
         out = next((each for each in self._out.values() if each.wanted.lease.id == lease), None)
-        why = ""
         if out is None or out.wanted.url != url or out.answer.done():
-            why = "unknown"
-        elif out.wanted.epoch != epoch:
-            why = "epoch"
-        if why or out is None:
-            self.ignored[why] += 1
-            return why
-        out.answer.set_result(make(out))
+            return "unknown"
+        return out if out.wanted.epoch == epoch else "epoch"
+
+    def settle(self, out: Out, answer: Answer) -> None:
+        """Somebody has reported it beside its stream."""
+        out.answer.set_result(answer)
         out.fetcher.done += 1
-        return ""
+        out.fetcher.say(Drop(out.number))
 
     def drain(self, names: frozenset[str]) -> None:
         """Those fetchers get no more jobs, and end."""
@@ -306,10 +303,10 @@ class Jobs:
         fetcher.is_leaving = True
         fetcher.say(Drain())
 
-    def reports(self) -> tuple[FetcherReport, ...]:
+    def reports(self) -> tuple[FetcherNow, ...]:
         awake = self._clock.awake()
         return tuple(
-            FetcherReport(
+            FetcherNow(
                 each.name,
                 each.region,
                 each.address,

@@ -9,8 +9,8 @@ A job may be used until a moment of the fetcher's own clock, so that no two cloc
 the stamp of the last Alive that the worker had heard when it gave the job (`Job.at`). The job was given after that
 moment, so whoever begins no request later than `ask_s` after the stamp begins none later than `ask_s` after the job.
 
-A batch is a list of messages in msgpack, checked against these types before anything is done with it. There is no
-.proto: both ends are of one package, and `Hello.version` says so.
+A batch is a list of messages in msgpack, checked against these types before anything is done with it; for gRPC it is
+bytes (fetchers.proto). Both ends are of one version, which `Hello` says.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from msgspec import Meta
 from gossamer.cluster.wire import Message
 from gossamer.records import Exchange, Page, Reason, Url, Validators
 from gossamer.settings import FetchSettings, ProcessSettings
-
-SERVICE = "gossamer.Fetchers"
-FETCH_JOBS, WORKERS, REPORT = "FetchJobs", "Workers", "Report"
 
 ALIVE_S = 1.0  # between two words of a fetcher
 STALE_S = 3.0  # a fetcher that was not heard for so long gets no job
@@ -119,13 +116,6 @@ class Drain(Message, frozen=True):
 
 
 ToFetcher = Welcome | Job | Drop | Drain
-
-
-class WorkersThere(msgspec.Struct, frozen=True):
-    """The ports at which the workers of this machine want to be asked for jobs."""
-
-    crawl: str
-    ports: tuple[int, ...]
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -2,7 +2,8 @@
 
 Robots rules, redirects and what a turn is spent on are decided here, by the same `Fetcher` as ever; it only does not
 ask itself. Each lease becomes a job, for its robots.txt or for its page. What stays here: schemes other than http(s),
-and a robots.txt that was redirected to another host, which is asked at a booked turn of that host (docs/decisions/0057).
+and a robots.txt that was redirected to another host, which is asked at a booked turn of that host
+(docs/decisions/0057).
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class RemoteFetcher:
         crawl_pace: CrawlPaceOf,
         fetches_alone: bool,
     ) -> None:
-        """`folder`: for large bodies. `epoch_of`: of the ownership of a host. `fetches_alone`: where no fetcher is
-        there that may ask, this process does. `crawl_pace`: what a request has to wait for by the pace of the crawl."""
+        """`folder`: for large bodies. `epoch_of`: of the ownership of a host. `crawl_pace`: what a request has to
+        wait for by the pace of the crawl. `fetches_alone`: where no fetcher is there that may ask, this process does."""
         self.jobs = jobs
         self.regions = regions
         self.settings = settings
@@ -118,5 +119,3 @@ class RemoteProcessor:
 
     def hurry(self) -> None:
         self._processor.hurry()
-
-

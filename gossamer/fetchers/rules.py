@@ -1,4 +1,4 @@
-"""What a fetcher does with a job: one request under the rules of the crawl, with its own DNS and from its own address.
+"""What a fetcher does with a job: one request under the rules of the crawl, by its own DNS and from its own address.
 
 Everything that holds in a worker holds here: limits of a transfer, private addresses refused at connect time, one
 request a job, and the pace of an address, which is this fetcher's own. Besides, no request goes out later than

@@ -19,24 +19,23 @@ import msgspec
 from gossamer import __version__
 from gossamer.clock import Clock
 from gossamer.cluster.wire import BadMessage
+from gossamer.fetchers.fetchers_pb2 import Batch
 from gossamer.fetchers.jobs import Connected, Jobs
-from gossamer.fetchers.messages import FETCH_JOBS, SERVICE, SILENT_S, Hello, Welcome, decode_to_worker, encode
+from gossamer.fetchers.messages import SILENT_S, Hello, Welcome, decode_to_worker, encode
 
 GATHER_S = 0.01  # between two batches to a fetcher
 
 
 class JobService:
+    """The servicer of `gossamer.Fetchers`."""
+
     def __init__(self, jobs: Jobs, welcome: Welcome, clock: Clock, complain: Callable[[str], None]) -> None:
         self._jobs = jobs
         self._welcome = welcome
         self._clock = clock
         self._complain = complain
 
-    def add_to(self, server: grpc.aio.Server) -> None:
-        handlers = {FETCH_JOBS: grpc.stream_stream_rpc_method_handler(self.fetch_jobs)}
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-
-    async def fetch_jobs(self, _: object, context: Any) -> None:
+    async def FetchJobs(self, _: object, context: Any) -> None:
         fetcher: Connected | None = None
         writing: asyncio.Task[None] | None = None
         try:
@@ -66,7 +65,7 @@ class JobService:
                 batch = await context.read()
         except TimeoutError:
             return None
-        return None if batch is grpc.aio.EOF else batch
+        return None if batch is grpc.aio.EOF else batch.messages
 
     def _meet(self, message: object, address: str) -> Connected:
         if not isinstance(message, Hello):
@@ -80,7 +79,7 @@ class JobService:
             await fetcher.has_news.wait()
             fetcher.has_news.clear()
             batch, fetcher.outbox = fetcher.outbox, []
-            await context.write(encode(batch))
+            await context.write(Batch(messages=encode(batch)))
             await self._clock.sleep(GATHER_S)
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from gossamer import __version__
 from gossamer.clock import Clock
+from gossamer.fetchers.fetchers_pb2 import Batch
 from gossamer.fetchers.messages import (
     ALIVE_S,
     BATCH_BYTES_MAX,
@@ -96,7 +97,7 @@ class Stream:
         except grpc.aio.AioRpcError as fault:
             self.ended_by = f"{fault.code().name}: {fault.details()}"
             return None
-        return None if batch is grpc.aio.EOF else batch
+        return None if batch is grpc.aio.EOF else batch.messages
 
     async def _do(self, rules: Rules, job: Job) -> None:
         try:
@@ -131,7 +132,7 @@ class Stream:
                     size += size_of(message)
                     batch.append(message)
                 try:
-                    await call.write(encode(batch))
+                    await call.write(Batch(messages=encode(batch)))
                 except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
                     return  # who reads is told the same
                 self._unsent_bytes -= size

@@ -16,7 +16,16 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
-from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
+from gossamer.messages.control_messages import (
+    Event,
+    FetcherNow,
+    FetchReport,
+    ReleaseUrl,
+    ReportTaken,
+    RestingHost,
+    SlowHost,
+    Wait,
+)
 from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.records import Reason, Seed
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
@@ -116,26 +125,11 @@ class Returned(msgspec.Struct, frozen=True, array_like=True):
     urls: int  # that are queued again
 
 
-class FetcherReport(msgspec.Struct, frozen=True, array_like=True):
-    """A fetcher (gossamer/fetchers), as a worker knows it."""
-
-    name: str
-    region: str
-    address: str
-    processes: bool  # it reads what it fetches
-    is_leaving: bool  # it gets no more jobs
-    jobs: int  # that it has
-    room: int  # for jobs
-    done: int  # since it came
-    bytes: int
-    silent_s: float
-
-
 class FetchersReport(msgspec.Struct, frozen=True, array_like=True):
     """What a worker's fetchers do, where it has any."""
 
     port: int = 0  # at which this worker gives jobs
-    fetchers: tuple[FetcherReport, ...] = ()
+    fetchers: tuple[FetcherNow, ...] = ()
     ignored: dict[str, int] = {}  # since the worker lives: what fetchers said that changed nothing, by why
     lost: int = 0  # jobs that were never answered
 
@@ -231,5 +225,6 @@ class NoRoom(Message, frozen=True):
 
 
 ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
+ToSupervisor |= ReportTaken
 ToWorker = Welcome | Assign | Revoke | Lose | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave
-ToWorker |= Instruct | shared.Reply
+ToWorker |= Instruct | FetchReport | shared.Reply

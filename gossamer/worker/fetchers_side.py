@@ -10,14 +10,17 @@ from gossamer.access.keys import Keys
 from gossamer.clock import Clock
 from gossamer.cluster.pace import GO
 from gossamer.cluster.partitions import partition_of
+from gossamer.cluster.wire import BadMessage
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetchers.jobs import Jobs
-from gossamer.fetchers.messages import FETCH_JOBS, SERVICE, Welcome
+from gossamer.fetchers.messages import Welcome
 from gossamer.fetchers.regions import Regions
 from gossamer.fetchers.remote import RemoteFetcher, RemoteProcessor
+from gossamer.fetchers.reports import answer_from, lease_in
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Pause, Resolver, SchemeFetcher, SharedState
+from gossamer.messages.control_messages import FetchReport
 from gossamer.messages.worker_messages import FetchersReport
 from gossamer.records import Host
 from gossamer.settings import Tree
@@ -63,11 +66,13 @@ class FetchersSide:
         exit: AsyncExitStack,
     ) -> tuple[interfaces.Fetcher, interfaces.Processor]:
         """What the loop has instead of these two, once fetchers can come."""
+        from gossamer.fetchers.fetchers_pb2 import DESCRIPTOR  # noqa: PLC0415 - of an extra
         from gossamer.fetchers.service import JobService  # noqa: PLC0415 - of an extra
         from gossamer.rpc.server import RpcServer, Service, address_in  # noqa: PLC0415 - of an extra
 
-        config, methods = self._config, frozenset({FETCH_JOBS})
-        service = Service(SERVICE, JobService(self.jobs, self._welcome(), self._clock, self._complain).add_to, methods)
+        config, descriptor = self._config, DESCRIPTOR.services_by_name["Fetchers"]
+        servicer = JobService(self.jobs, self._welcome(), self._clock, self._complain)
+        service = Service(descriptor, servicer, fetches=frozenset({"FetchJobs"}))
         host, port = address_in(config.fetchers.listen)
         name = f"[{host}]" if ":" in host else host
         for each in range(port + 1, min(65_535, port + PORTS)) if port else (0,):
@@ -79,7 +84,7 @@ class FetchersSide:
             break
         else:
             raise FolderError(f"fetchers.listen: none of {PORTS} ports behind {port} is free on {host}")
-        exit.push_async_callback(server.stop)
+        exit.push_async_callback(server.stop, 0.0)  # streams have no end of their own
         remote = RemoteFetcher(
             *(fetcher, scheme_fetchers, self.jobs, self._regions, config.fetch, self._folder.archive),
             epoch_of=self._epoch_of,
@@ -123,6 +128,18 @@ class FetchersSide:
         pause = await self._shared.pace(host, surplus_bytes)
         self._charged_bytes += pause.charged_bytes
         return pause
+
+    def take(self, report: FetchReport) -> str:
+        """A report beside any stream. Returns why it changes nothing; empty: it does."""
+        out = self.jobs.out(*lease_in(report)) if report.crawl == self._folder.path.name else "crawl"
+        if not isinstance(out, str):
+            try:
+                self.jobs.settle(out, answer_from(report, out.wanted.limits, out.sent_at, self._clock.now()))
+                return ""
+            except BadMessage:
+                out = "bad"
+        self.jobs.ignored[out] += 1
+        return out
 
     @property
     def held_up(self) -> str:

@@ -41,7 +41,7 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import Crawl, OnFinished
 from gossamer.messages import worker_messages
-from gossamer.messages.control_messages import ReleaseUrl, SlowHost
+from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken, SlowHost
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
@@ -283,6 +283,8 @@ class Worker:
                 return self._carry_out(partition_of(url, self.config.crawl.partitions), message)
             case worker_messages.Retry(partition=number) | worker_messages.Instruct(partition=number):
                 return self._carry_out(number, message)
+            case FetchReport():
+                return ReportTaken(self._fetchers.take(message) if self._fetchers is not None else "unknown")
             case worker_messages.Leave():
                 self.crawl.stop()
         return None

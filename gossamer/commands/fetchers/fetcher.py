@@ -27,15 +27,19 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         required=True,
         help="where the crawl gives jobs (its `fetchers.listen`); again for each node of a cluster",
     )
-    verb.add_argument("--region", metavar="R", default="", help="where this fetcher is, as the crawl's rules name it")
-    verb.add_argument("--name", metavar="NAME", help="of this fetcher (default: the machine's name)")
-    verb.add_argument("--process", action="store_true", help="read pages here as well, and pack them for the archive")
-    verb.add_argument("--at-once", metavar="N", type=whole(1, 65_536), default=512, help="requests at once (default: 512)")
-    verb.add_argument("--allow-private", action="store_true", help="let a crawl that wants to go to private addresses")
-    verb.add_argument("--key-file", metavar="FILE", default="", help="a file that holds a key of the crawl, of scope fetch")
-    verb.add_argument("--ca-file", metavar="FILE", default="", help="speak TLS; PEM file of the authorities to trust")
-    verb.add_argument("--certificate-file", metavar="FILE", default="", help="PEM file of our own certificate")
-    verb.add_argument("--certificate-key-file", metavar="FILE", default="", help="PEM file of its private key")
+    text = "whether this machine lets a crawl that wants to go to private addresses"
+    for flag, metavar, about in (
+        ("--region", "R", "where this fetcher is, as the crawl's rules name it"),
+        ("--name", "NAME", "of this fetcher (default: the machine's name)"),
+        ("--key-file", "FILE", "a file that holds a key of the crawl, of scope fetch"),
+        ("--ca-file", "FILE", "speak TLS; PEM file of the authorities to trust"),
+        ("--certificate-file", "FILE", "PEM file of our own certificate"),
+        ("--certificate-key-file", "FILE", "PEM file of its private key"),
+    ):
+        verb.add_argument(flag, metavar=metavar, default="", help=about)
+    verb.add_argument("--process", action="store_true", help="read pages here, too, and pack them for the archive")
+    verb.add_argument("--at-once", metavar="N", type=whole(1, 65_536), default=512, help="requests at once (512)")
+    verb.add_argument("--allow-private", action="store_true", help=text)
     add_config_flags(verb)
 
 
