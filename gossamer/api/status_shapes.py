@@ -72,6 +72,21 @@ class Worker(Shape):
     node: str | None  # where the whole of a cluster is shown
 
 
+class Fetcher(Shape):
+    """A process elsewhere that fetches for this crawl; counters are since it came."""
+
+    name: str
+    region: str | None
+    address: str
+    processes: bool  # it reads what it fetches
+    is_leaving: bool  # it gets no more jobs
+    jobs: int  # that it has
+    room: int  # for jobs
+    done: int
+    bytes: int
+    silent_s: float  # since it was last heard of
+
+
 class Recrawl(Shape):
     """How pages are kept fresh; rates are of the last few seconds."""
 
@@ -143,6 +158,9 @@ class Status(Shape):
     memory_bytes: int | None  # the supervisor and all workers
     disk: Disk
     workers: list[Worker]
+    fetchers: list[Fetcher]
+    fetch_reports_ignored: dict[str, int]  # what fetchers said that changed nothing, by why
+    fetch_jobs_lost: int  # that no fetcher answered in time
     recrawl: Recrawl
 
 

@@ -58,6 +58,7 @@ GROUPS = (
             "policy": "see or set what holds for a host or a site",
             "retry": "try again what failed because of an outage, or for a reason that can pass",
             "quarantine": "URLs that killed their workers: list, release or drop them",
+            "fetchers": "the fetchers of a running crawl: list them, or send one away",
             "serve": "the control API and the dashboard of a crawl, running or not",
             "keys": "the keys of a crawl's control API: list, make or remove them",
         },

@@ -7,7 +7,6 @@ because the frontier hands out one lease a host and waits for the answer to end 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 
 import msgspec
 
@@ -85,8 +84,8 @@ class Fetcher:
 
     def by(self, scheme_fetchers: Mapping[str, SchemeFetcher]) -> Fetcher:
         """The same, where others ask."""
-        other = copy(self)
-        other._scheme_fetchers = scheme_fetchers
+        other = Fetcher.__new__(Fetcher)  # `copy` takes four times as long, and each lease has its own
+        other.__dict__.update(self.__dict__, _scheme_fetchers=scheme_fetchers)
         return other
 
     async def fetch(self, lease: Lease) -> Result:

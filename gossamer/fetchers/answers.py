@@ -18,7 +18,7 @@ from isal import isal_zlib
 from msgspec.structs import replace
 
 from gossamer.cluster.wire import BadMessage
-from gossamer.fetch.spool import Spool
+from gossamer.fetch.spool import IN_MEMORY_BYTES_MAX, Spool
 from gossamer.fetchers.messages import Answered
 from gossamer.records import (
     Answer,
@@ -134,8 +134,11 @@ def unpacked(packed: Body, body_bytes: int, limits: Limits) -> tuple[Body, bytes
     start_bytes = len(record) - body_bytes - len(RECORD_END)
     if not unpacking.eof or unpacking.unused_data or start_bytes < 0 or not record.endswith(RECORD_END):
         raise BadMessage("sent a record that is none")
+    body = memoryview(record)[start_bytes : -len(RECORD_END)]
+    if len(body) <= IN_MEMORY_BYTES_MAX:
+        return bytes(body), record[:start_bytes]
     spool = Spool(limits.folder)
-    spool.write(memoryview(record)[start_bytes : -len(RECORD_END)])
+    spool.write(body)
     return spool.body(), record[:start_bytes]
 
 

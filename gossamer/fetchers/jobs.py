@@ -136,43 +136,47 @@ class Jobs:
 
     async def fetch(self, wanted: Wanted, region: str) -> tuple[Answer, str]:
         """The answer, and the region that it came from."""
-        if not self.has(region):
+        host = host_of(wanted.url)
+        fetcher = self._choose(host, region) or await self._wait_for(host, region, wanted.lease)
+        if fetcher is None:
             return Postponed(NO_FETCHER_S, Reason.NO_FETCHER, region), ""
-        try:
-            async with asyncio.timeout(wanted.lease.expires_at - self._clock.now() - 2 * self._job_s):
-                fetcher = await self._free(host_of(wanted.url), region)
-        except TimeoutError:
-            return Postponed(NO_FETCHER_S, Reason.NO_FETCHER, region), ""
-        fetcher.promised -= 1
         out = self._give(wanted, fetcher)
+        timer = asyncio.get_running_loop().call_later(self._job_s, self._lose, out)
         try:
-            async with asyncio.timeout(self._job_s):
-                return await out.answer, fetcher.region
-        except TimeoutError:
-            self.lost += 1
-            return Postponed(0.0, Reason.FETCHER_LOST, fetcher.name), ""
+            answer = await out.answer
+        except asyncio.CancelledError:
+            fetcher.say(Drop(out.number))
+            raise
         finally:
-            if not out.answer.done() or out.answer.cancelled():
-                fetcher.say(Drop(out.number))
+            timer.cancel()
             self._end(out)
+        return answer, fetcher.region
+
+    def _lose(self, out: Out) -> None:
+        """It was not answered in time, and is over: its fetcher is dead, frozen or cut off, or will not be believed."""
+        if not out.answer.done():
+            self.lost += 1
+            out.fetcher.say(Drop(out.number))
+            out.answer.set_result(Postponed(0.0, Reason.FETCHER_LOST, out.fetcher.name))
 
     async def sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
 
-    async def _free(self, host: str, region: str) -> Connected:
-        """A fetcher that has promised a place."""
-        found = self._choose(host, region)
-        if found is not None:
-            found.promised += 1
-            return found
+    async def _wait_for(self, host: str, region: str, lease: Lease) -> Connected | None:
+        """A fetcher that has a place by now; None: none comes in time for the lease."""
+        if not self.has(region):
+            return None
         turn: asyncio.Future[Connected] = asyncio.get_running_loop().create_future()
         self._waiting.append((host, region, turn))
         try:
-            return await turn
-        except asyncio.CancelledError:
+            async with asyncio.timeout(lease.expires_at - self._clock.now() - 2 * self._job_s):
+                fetcher = await turn
+        except TimeoutError:
+            fetcher = None
+        finally:
             if turn.done() and not turn.cancelled():
                 turn.result().promised -= 1
-            raise
+        return fetcher
 
     def _choose(self, host: str, region: str) -> Connected | None:
         awake = self._clock.awake()

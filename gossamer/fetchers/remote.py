@@ -52,23 +52,24 @@ class RemoteFetcher:
         self.fetches_alone = fetches_alone
         self.crawl_pace = crawl_pace
         self._fetcher = fetcher
-        self._here = scheme_fetchers
+        self.here = scheme_fetchers
+        self._schemes = [scheme for scheme in SCHEMES if scheme in scheme_fetchers]
+        self._limits = Limits(settings, None, folder)
+
+    def limits(self, body_bytes_max: int | None) -> Limits:
+        return self._limits if body_bytes_max is None else Limits(self.settings, body_bytes_max, self.folder)
 
     async def fetch(self, lease: Lease) -> Result:
-        schemes: dict[str, SchemeFetcher] = dict(self._here)
-        for scheme in SCHEMES:
-            if scheme in schemes:
-                schemes[scheme] = OfLease(self, lease, schemes[scheme])
-        return await self._fetcher.by(schemes).fetch(lease)
+        of_lease = OfLease(self, lease)
+        return await self._fetcher.by({**self.here, **dict.fromkeys(self._schemes, of_lease)}).fetch(lease)
 
 
 class OfLease:
     """Implements `interfaces.SchemeFetcher` for one lease."""
 
-    def __init__(self, around: RemoteFetcher, lease: Lease, here: SchemeFetcher) -> None:
+    def __init__(self, around: RemoteFetcher, lease: Lease) -> None:
         self._around = around
         self._lease = lease
-        self._here = here
 
     async def fetch(
         self,
@@ -82,7 +83,8 @@ class OfLease:
         is_elsewhere = clock_name(host) != clock_name(lease.host)
         region = "" if is_elsewhere else await around.regions.of(host, around.jobs.regions)
         if is_elsewhere or (around.fetches_alone and not around.jobs.has(region)):
-            return await self._here.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted)
+            here = around.here[url.partition(":")[0]]
+            return await here.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted)
         pause = await around.crawl_pace(host)
         if pause.wait_s > 0:
             return Postponed(pause.wait_s, pause.reason)
@@ -93,7 +95,7 @@ class OfLease:
                 lease,
                 around.epoch_of(host),
                 url,
-                Limits(around.settings, body_bytes_max, around.folder),
+                around.limits(body_bytes_max),
                 is_page=url == lease.url,
                 takes_any_type=lease.link.rel == SITEMAP,
             ),

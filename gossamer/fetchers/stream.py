@@ -36,7 +36,7 @@ from gossamer.fetchers.messages import (
 from gossamer.fetchers.rules import Rules
 from gossamer.interfaces import NotRead
 
-GATHER_S = 0.02  # between two batches of answers
+GATHER_S = 0.05  # between two batches of answers: a page is heard of so much later, and a batch costs as a message
 UNSENT_BYTES_MAX = 32 << 20
 MESSAGE_BYTES = 1000  # of an answer, besides its body
 

@@ -112,7 +112,8 @@ class FetchersSide:
 
     def _wanted(self, host: str) -> str | None:
         """The region that an operator wants for a host."""
-        return self._policies().of(Host(host, site_of(host))).region
+        policies = self._policies()
+        return policies.of(Host(host, site_of(host))).region if policies else None
 
     def _epoch_of(self, host: str) -> int:
         partition = self._partitions.get(partition_of(f"http://{host}/", self._config.crawl.partitions))

@@ -86,7 +86,9 @@ class Crawl:
 
     def _hear(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None and process.stderr is not None
-        self._listening += [asyncio.ensure_future(listen(pipe, self.said)) for pipe in (process.stdout, process.stderr)]
+        self._listening += [
+            asyncio.ensure_future(listen(pipe, self.said)) for pipe in (process.stdout, process.stderr)
+        ]
 
     async def happen(self, kind: str, region: str) -> None:
         fetcher = self.fetchers[region]
@@ -139,8 +141,15 @@ async def failure_run(
     kinds: Sequence[str],
     flags: Sequence[str],
 ) -> dict[str, Any]:
+    # Half of the pages take their time, so that what happens to a fetcher meets requests that are under way.
     options = replace(
-        WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000), redirects=0.02, not_found=0.02
+        WebOptions.plain(hosts=hosts, pages_per_host=pages, page_bytes=4_000),
+        redirects=0.02,
+        not_found=0.02,
+        slow=0.5,
+        slow_s=0.8,
+        dripping=0.1,
+        drip_s=0.8,
     )
     with Network(REGIONS) as network:
         async with serve(Web(options), any_interface=True, log_file=folder / "access.jsonl") as web:
