@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gossamer.api.fetcher_shapes import Fetcher
 from gossamer.api.shapes import CrawlState, Moment, Shape, Share
 from gossamer.records import Reason
 
@@ -70,21 +71,6 @@ class Worker(Shape):
     memory_bytes: int
     cpu_s: float  # since it lives
     node: str | None  # where the whole of a cluster is shown
-
-
-class Fetcher(Shape):
-    """A process elsewhere that fetches for this crawl; counters are since it came."""
-
-    name: str
-    region: str | None
-    address: str
-    processes: bool  # it reads what it fetches
-    is_leaving: bool  # it gets no more jobs
-    jobs: int  # that it has
-    room: int  # for jobs
-    done: int
-    bytes: int
-    silent_s: float  # since it was last heard of
 
 
 class Recrawl(Shape):

@@ -111,9 +111,8 @@ class Transfers:
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
-        `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at in the
-        moment in which a request would go out, whatever it waited for before. `unheard_s`: a server whose system has
-        not acknowledged a request by then does not get it any more."""
+        `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at when a
+        request would go out. `unheard_s`: what a server's system has not acknowledged by then is taken back."""
         self.settings = settings
         self.clock = clock
         self._resolver = resolver

@@ -153,7 +153,7 @@ class Jobs:
         return answer, fetcher.region
 
     def _lose(self, out: Out) -> None:
-        """It was not answered in time, and is over: its fetcher is dead, frozen or cut off, or will not be believed."""
+        """It was not answered in time, and is over, whatever became of its fetcher."""
         if not out.answer.done():
             self.lost += 1
             out.fetcher.say(Drop(out.number))

@@ -43,7 +43,7 @@ class RemoteFetcher:
         fetches_alone: bool,
     ) -> None:
         """`folder`: for large bodies. `epoch_of`: of the ownership of a host. `crawl_pace`: what a request has to
-        wait for by the pace of the crawl. `fetches_alone`: where no fetcher is there that may ask, this process does."""
+        wait for by the pace of the crawl. `fetches_alone`: this process asks where no fetcher is there that may."""
         self.jobs = jobs
         self.regions = regions
         self.settings = settings

@@ -111,7 +111,7 @@ class Worker:
         self._lost: set[int] = set()  # since they were assigned last
         self._node = welcome.node
         self._side: Elsewhere | None = None  # of a cluster
-        self._fetchers: FetchersSide | None = None  # where others fetch for us
+        self._fetchers: FetchersSide | None = None
         self._owned = Owned(self.clock, self._end_ownership)
         self._exit = AsyncExitStack()
 
@@ -203,12 +203,8 @@ class Worker:
             reached=self._kill_point,
             may_ask=lambda: self._owned() and not self._held_up,
         )
-        about = {
-            "http-header-user-agent": identity(config.crawl),
-            "operator": config.crawl.contact,
-            "robots": "classic",
-            "isPartOf": self.folder.path.name,
-        }
+        who = {"http-header-user-agent": identity(config.crawl), "operator": config.crawl.contact}
+        about = {**who, "robots": "classic", "isPartOf": self.folder.path.name}
         storage = open_storage(config.archive, self.folder.archive)
         self._around = Surroundings(
             self.folder,
@@ -284,7 +280,7 @@ class Worker:
             case worker_messages.Retry(partition=number) | worker_messages.Instruct(partition=number):
                 return self._carry_out(number, message)
             case FetchReport():
-                return ReportTaken(self._fetchers.take(message) if self._fetchers is not None else "unknown")
+                return ReportTaken(self._fetchers.take(message) if self._fetchers else "unknown")
             case worker_messages.Leave():
                 self.crawl.stop()
         return None
@@ -379,7 +375,7 @@ class Worker:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
         self._owned.set_until(ask.owned_until)
-        if self._fetchers is not None:
+        if self._fetchers:
             self._fetchers.jobs.drain(frozenset(ask.drained))
         self.links.others_have_read(ask.links_read)
         if (away := self.shared.away) != self._away:

@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from gossamer.api import shapes
+from gossamer.api import fetcher_shapes as shapes
 from gossamer.api.context import Context
 from gossamer.api.route import NoAnswer
 from gossamer.cluster.wire import Disconnected
@@ -15,9 +15,9 @@ from gossamer.messages import control_messages
 
 async def report(context: Context, body: shapes.FetchReport) -> shapes.ReportTaken:
     """A report about no lease that is out, or of another ownership, changes nothing and is counted."""
-    sent = msgspec.structs.asdict(body) | {"links": tuple(body.links)}
+    sent = control_messages.FetchReport(**msgspec.structs.asdict(body))
     try:
-        taken = await context.crawl.call(control_messages.FetchReport(**sent), control_messages.ReportTaken)
+        taken = await context.crawl.call(sent, control_messages.ReportTaken)
     except Disconnected:
         raise NoAnswer(409, "not_running", "the crawl is not running, so it has given no job") from None
     return shapes.ReportTaken(not taken.reason, cast(shapes.Untaken | None, taken.reason or None))

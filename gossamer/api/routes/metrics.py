@@ -185,9 +185,7 @@ METRICS = (
     gauge("fetcher_room", "jobs", "jobs that it can have at once", of_fetchers(lambda one: one.room), "fetcher"),
     counter("fetcher_jobs_total", "jobs", "jobs it has answered", of_fetchers(lambda one: one.done), "fetcher"),
     counter("fetcher_bytes_total", "bytes", "bodies it has sent", of_fetchers(lambda one: one.bytes), "fetcher"),
-    gauge(
-        "fetcher_silent_seconds", "seconds", "since it was heard", of_fetchers(lambda one: one.silent_s), "fetcher"
-    ),
+    gauge("fetcher_silent_seconds", "seconds", "since heard of", of_fetchers(lambda one: one.silent_s), "fetcher"),
     counter(
         "fetch_jobs_lost_total", "jobs", "jobs that nobody answered in time", running(lambda now: now.fetch_jobs_lost)
     ),

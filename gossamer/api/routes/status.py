@@ -14,6 +14,7 @@ from gossamer import __version__
 from gossamer.api import status_shapes as shapes
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import state_of
+from gossamer.api.fetcher_shapes import Fetcher
 from gossamer.api.routes.hosts import counted, share
 from gossamer.api.views import View
 from gossamer.export import positions
@@ -172,9 +173,9 @@ def worker_shape(worker: control_messages.WorkerNow) -> shapes.Worker:
     )
 
 
-def fetcher_shape(fetcher: control_messages.FetcherNow) -> shapes.Fetcher:
+def fetcher_shape(fetcher: control_messages.FetcherNow) -> Fetcher:
     facts = msgspec.structs.asdict(fetcher)
-    return shapes.Fetcher(**facts | {"region": fetcher.region or None, "silent_s": round(fetcher.silent_s, 1)})
+    return Fetcher(**facts | {"region": fetcher.region or None, "silent_s": round(fetcher.silent_s, 1)})
 
 
 async def exports(context: Context) -> shapes.Exports:
