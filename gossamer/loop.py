@@ -68,11 +68,12 @@ class Crawl:
         on_finished: OnFinished | None = None,
         reached: Callable[[str], None] = lambda point: None,
         may_ask: Callable[[], bool] = lambda: True,
+        gather_s: float = GATHER_S,
     ) -> None:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
         `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py.
-        `may_ask`: whether the partitions are certain to be ours."""
+        `may_ask`: whether the partitions are certain to be ours. `gather_s`: between two looks for leases."""
         self.partitions = partitions
         self.fetcher = fetcher
         self.processor = processor
@@ -90,6 +91,7 @@ class Crawl:
         self.on_finished = on_finished
         self.reached = reached
         self.may_ask = may_ask
+        self.gather_s = gather_s
         self.is_paused = False
         self._at_once = AtOnce(in_flight_max, clock, say)
         self._patience = Patience(clock, lambda: self.in_flight, say, self._have_fewer, self.look_again)
@@ -231,7 +233,7 @@ class Crawl:
                     break
                 await self.clock.wait(self._news, self._next_at())
                 if self.in_flight > GATHER_FROM:  # not after each answer, but after those of a moment
-                    await self.clock.sleep(GATHER_S)
+                    await self.clock.sleep(self.gather_s)
             while self.in_flight or self._settling:
                 self._news.clear()
                 await self.clock.wait(self._news, None)

@@ -23,7 +23,7 @@ from gossamer.fetchers.fetchers_pb2 import Batch
 from gossamer.fetchers.jobs import Connected, Jobs
 from gossamer.fetchers.messages import SILENT_S, Hello, Welcome, decode_to_worker, encode
 
-GATHER_S = 0.05  # between two batches to a fetcher
+GATHER_S = 0.01  # between two batches to a fetcher; leases come together (worker.py)
 
 
 class JobService:

@@ -39,7 +39,7 @@ from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
-from gossamer.loop import Crawl, OnFinished
+from gossamer.loop import GATHER_S, Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken, SlowHost
 from gossamer.process.processor import Processor
@@ -61,6 +61,7 @@ from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
 from gossamer.worker.waiting import Waiting, looking, returned
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
+JOBS_GATHER_S = 0.05  # between two looks for leases, where fetchers get them: answers come together, too
 BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
 
 
@@ -202,6 +203,7 @@ class Worker:
             on_finished=self._on_finished,
             reached=self._kill_point,
             may_ask=lambda: self._owned() and not self._held_up,
+            gather_s=JOBS_GATHER_S if self._fetchers else GATHER_S,
         )
         who = {"http-header-user-agent": identity(config.crawl), "operator": config.crawl.contact}
         about = {**who, "robots": "classic", "isPartOf": self.folder.path.name}
