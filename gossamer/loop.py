@@ -22,7 +22,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 
 from msgspec.structs import replace
@@ -119,7 +118,7 @@ class Crawl:
         page = await self._read(partition, lease, result)
         self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
-        digest, fetched_at = sha256(result.body).hexdigest(), result.exchange.started_at
+        digest, fetched_at = result.digest, result.exchange.started_at
         claim = Claim(digest, lease.url, fetched_at, simhash, page.sketch, partition.number, partition.epoch)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)

@@ -440,6 +440,7 @@ class FetchersSettings(Struct, frozen=True, kw_only=True):
     alone: Annotated[bool, about("fetch here while no fetcher is there that may")] = False
     ask_s: Annotated[Seconds, about("a fetcher asks a server within this time, or not at all", ge=1, le=600)] = 10.0
     margin_s: Annotated[Seconds, about("added to all a job may take, before its host is free", ge=0.5, le=120)] = 5.0
+    checked_share: Annotated[float, about("of pages that fetchers have read: looked into here", ge=0.01, le=1)] = 0.1
     region: Annotated[Region, about("of hosts that no other rule knows; empty: any")] = ""
     tlds: Annotated[Mapping[str, Region], about("regions by top-level domain: { de = 'eu' }")] = {}
     countries: Annotated[Mapping[str, Region], about("regions by the country of the host's address")] = {}

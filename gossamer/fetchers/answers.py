@@ -1,9 +1,10 @@
-"""From what a fetcher sent to an answer of ours: nothing of it is believed that can be checked.
+"""From what a fetcher sent to an answer of ours: nothing of it is believed that can be checked at a fair price.
 
-Sizes are held against the limits of the job. A packed record is unpacked, and the body is what was in it; the archive
-takes the record as it came only where it begins as the archive itself would have begun it (`Packed`). Times are our
-own: a host's delay runs from the moment at which we heard of the answer, which is after its end. Links are URLs by
-their letters; whether they may enter the crawl is for the link filter to say, as for all links.
+Sizes are held against the limits of the job. The archive takes a packed record as it came only where it begins as the
+archive itself would have begun it (`Packed`). What is in it is unpacked and compared for some pages, by chance
+(`fetchers.checked_share`): to do it for all would be a sixth of what a page costs the worker. Times are our own: a
+host's delay runs from the moment at which we heard of the answer, which is after its end. Links are URLs by their
+letters; whether they may enter the crawl is for the link filter to say, as for all links.
 
 What no honest fetcher sends raises `BadMessage`, which ends its stream.
 """
@@ -12,13 +13,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from types import MemberDescriptorType
+from typing import cast
 
 from isal import isal_zlib
 from msgspec.structs import replace
 
 from gossamer.cluster.wire import BadMessage
-from gossamer.fetch.spool import IN_MEMORY_BYTES_MAX, Spool
+from gossamer.fetch.spool import Spool
 from gossamer.fetchers.messages import Answered
 from gossamer.records import (
     Answer,
@@ -44,14 +50,41 @@ START_BYTES_MAX = 64 << 10  # of a record of the archive, besides the head of th
 LINKS_MAX = 100_000
 AHEAD_S = 0.5  # that a fetcher's clock may differ by: its moment stands in the packed record
 NOT_MODIFIED = 304
+DIGEST = re.compile(r"[0-9a-f]{64}")
 URLS = re.compile(r"(?:[a-z][a-z0-9+.-]*://[!-~]{1,8192}\n)*")
 
 
+_BODY = cast(MemberDescriptorType, Fetched.body)
+
+
 class ReadElsewhere(Fetched, frozen=True, gc=False):
-    """A page that its fetcher has read, and packed for the archive."""
+    """A page that its fetcher has read, and packed for the archive. Its body is unpacked when somebody asks."""
 
     page: Page
     packed: Packed | None = None  # type: ignore[misc]
+    length: int = 0
+    sha256: str = ""
+
+    @property  # type: ignore[misc]
+    def body(self) -> Body:
+        body: Body = _BODY.__get__(self)
+        if not body and self.packed is not None:
+            with suppress(BadMessage):  # it was not looked into when it came: a lie costs its own page
+                body = unpacked(self.packed.member, self.length, len(self.packed.start))[0]
+            _BODY.__set__(self, body)
+        return body
+
+    @property
+    def body_bytes(self) -> int:
+        return self.length
+
+    @property
+    def memory_bytes(self) -> int:
+        return len(self.packed.member) if self.packed is not None else self.length
+
+    @property
+    def digest(self) -> str:
+        return self.sha256
 
 
 def answer_of(sent: Answered, pieces: Spool | None, url: Url, limits: Limits, sent_at: float, now: float) -> Answer:
@@ -67,10 +100,9 @@ def answer_of(sent: Answered, pieces: Spool | None, url: Url, limits: Limits, se
             return Failed(reason, exchange, sent.detail[:1000], now)
     if exchange is None:
         raise BadMessage("sent an answer without a status")
-    packed = body_in(sent.body, pieces, limits.folder)
+    packed = body_in(sent.body, pieces)
     if sent.page is not None and sent.kind == "fetched":
-        body, start = unpacked(packed, sent.body_bytes, limits)
-        return ReadElsewhere(exchange, body, checked_page(sent.page, url), Packed(start, bytes(packed)))
+        return read_elsewhere(sent, exchange, packed[:], url, limits)
     if len(packed) > limits.body_bytes_max:
         raise BadMessage("sent a body that is too long")
     if sent.kind == "moved":
@@ -85,7 +117,15 @@ def answer_of(sent: Answered, pieces: Spool | None, url: Url, limits: Limits, se
 class Limits:
     """Of one job."""
 
-    def __init__(self, settings: FetchSettings, body_bytes_max: int | None, folder: Path | None) -> None:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        body_bytes_max: int | None,
+        folder: Path | None,
+        looks_into: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`folder`: for large bodies. `looks_into`: whether the next packed page is to be unpacked and compared."""
+        self.looks_into = looks_into
         self.settings = settings
         self.body_bytes_max = body_bytes_max or settings.body_bytes_max
         self.folder = folder
@@ -115,31 +155,44 @@ def checked(exchange: Exchange, settings: FetchSettings, sent_at: float, now: fl
     return replace(exchange, started_at=started_at, ended_at=max(started_at, now))
 
 
-def body_in(last: bytes, pieces: Spool | None, folder: Path | None) -> Body:
+def body_in(last: bytes, pieces: Spool | None) -> Body:
     if pieces is None:
         return last
     pieces.write(last)
     return pieces.body()
 
 
-def unpacked(packed: Body, body_bytes: int, limits: Limits) -> tuple[Body, bytes]:
+def read_elsewhere(sent: Answered, exchange: Exchange, member: bytes, url: Url, limits: Limits) -> ReadElsewhere:
+    assert sent.page is not None
+    length, start = sent.body_bytes, sent.start
+    if length > limits.body_bytes_max or len(start) > limits.start_bytes_max or not DIGEST.fullmatch(sent.digest):
+        raise BadMessage("sent a body that cannot be")
+    page, packed = checked_page(sent.page, url), Packed(start, member)
+    if not is_gzip_of(member, len(start) + length + len(RECORD_END)):
+        raise BadMessage("sent a record that is none")
+    if limits.looks_into():
+        body, found = unpacked(member, length, len(start))
+        if found != start or sha256(body).hexdigest() != sent.digest:
+            raise BadMessage("sent a record that is not what it says")
+    return ReadElsewhere(exchange, b"", page, packed, length, sent.digest)
+
+
+def is_gzip_of(member: bytes, length: int) -> bool:
+    """By its two ends (RFC 1952), which is all that can be seen without unpacking it."""
+    return member[:3] == b"\x1f\x8b\x08" and int.from_bytes(member[-4:], "little") == length & 0xFFFFFFFF
+
+
+def unpacked(member: bytes, length: int, start_bytes: int) -> tuple[bytes, bytes]:
     """The body in a record, and what stands before it."""
-    if body_bytes > limits.body_bytes_max:
-        raise BadMessage("sent a body that is too long")
     unpacking = isal_zlib.decompressobj(wbits=GZIP)
     try:
-        record = unpacking.decompress(packed[:], body_bytes + limits.start_bytes_max)
+        record = unpacking.decompress(member, start_bytes + length + len(RECORD_END) + 1)
     except isal_zlib.error as fault:  # type: ignore[misc]  # it has no types
         raise BadMessage(f"sent a record that cannot be unpacked: {fault}") from None
-    start_bytes = len(record) - body_bytes - len(RECORD_END)
-    if not unpacking.eof or unpacking.unused_data or start_bytes < 0 or not record.endswith(RECORD_END):
+    is_whole = len(record) == start_bytes + length + len(RECORD_END) and record.endswith(RECORD_END)
+    if not unpacking.eof or unpacking.unused_data or not is_whole:
         raise BadMessage("sent a record that is none")
-    body = memoryview(record)[start_bytes : -len(RECORD_END)]
-    if len(body) <= IN_MEMORY_BYTES_MAX:
-        return bytes(body), record[:start_bytes]
-    spool = Spool(limits.folder)
-    spool.write(body)
-    return spool.body(), record[:start_bytes]
+    return record[start_bytes : -len(RECORD_END)], record[:start_bytes]
 
 
 def checked_page(page: Page, url: Url) -> Page:

@@ -275,8 +275,8 @@ class Jobs:
         answer = answer_of(sent, pieces, wanted.url, wanted.limits, out.sent_at, self._clock.now())
         out.fetcher.done += 1
         if isinstance(answer, Fetched | Moved):
-            out.fetcher.bytes += len(answer.body)
-            self.received_bytes += len(answer.body)
+            out.fetcher.bytes += answer.body_bytes
+            self.received_bytes += answer.body_bytes
         if not out.answer.done():
             out.answer.set_result(answer)
 

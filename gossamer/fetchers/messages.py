@@ -66,6 +66,8 @@ class Answered(Message, frozen=True, omit_defaults=True):
     wait_s: Annotated[float, Meta(ge=0, le=86_400)] = 0.0
     page: Page | None = None
     body_bytes: Annotated[int, Meta(ge=0)] = 0  # of the body in the record
+    start: bytes = b""  # of the record, before the body
+    digest: str = ""  # SHA-256 of the body
 
 
 class Leaving(Message, frozen=True):

@@ -41,9 +41,11 @@ class RemoteFetcher:
         epoch_of: Callable[[str], int],
         crawl_pace: CrawlPaceOf,
         fetches_alone: bool,
+        looks_into: Callable[[], bool],
     ) -> None:
         """`folder`: for large bodies. `epoch_of`: of the ownership of a host. `crawl_pace`: what a request has to
-        wait for by the pace of the crawl. `fetches_alone`: this process asks where no fetcher is there that may."""
+        wait for by the pace of the crawl. `fetches_alone`: this process asks where no fetcher is there that may.
+        `looks_into`: whether the next page that a fetcher has read is to be compared with what it says."""
         self.jobs = jobs
         self.regions = regions
         self.settings = settings
@@ -54,7 +56,7 @@ class RemoteFetcher:
         self._fetcher = fetcher
         self.here = scheme_fetchers
         self._schemes = [scheme for scheme in SCHEMES if scheme in scheme_fetchers]
-        self._limits = Limits(settings, None, folder)
+        self._limits = Limits(settings, None, folder, looks_into)
 
     def limits(self, body_bytes_max: int | None) -> Limits:
         return self._limits if body_bytes_max is None else Limits(self.settings, body_bytes_max, self.folder)

@@ -49,5 +49,5 @@ def answer_from(report: FetchReport, limits: Limits, sent_at: float, now: float)
     if isinstance(answer, Fetched) and report.links:
         media_type = report.content_type.partition(";")[0].strip().lower()
         page = Page(report.url, media_type, links=[Link(url) for url in report.links])
-        return ReadElsewhere(exchange, body, checked_page(page, report.url))
+        return ReadElsewhere(exchange, body, checked_page(page, report.url), None, len(body), report.content_hash)
     return answer

@@ -8,8 +8,7 @@ has the connection and is about to ask (`Incoming.on_request`).
 
 from __future__ import annotations
 
-from hashlib import sha256
-
+from isal import isal_zlib
 from msgspec.structs import replace
 
 from gossamer.archive.warc import encode as records_of
@@ -18,6 +17,7 @@ from gossamer.cluster.pace import Pace
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.http import Http
 from gossamer.fetch.transfer import Transfers
+from gossamer.fetchers.answers import GZIP, RECORD_END
 from gossamer.fetchers.messages import PIECE_BYTES_MAX, Answered, Job, Piece, Welcome
 from gossamer.interfaces import Pause
 from gossamer.process.processor import Processor
@@ -132,16 +132,26 @@ def sent_of(job: Job, answer: Answer, page: Page | None = None) -> list[Piece | 
     if page is None:
         *pieces, last = cut(number, answer.body[:])
         return [*pieces, Answered(number, "fetched", answer.exchange, last.body)]
-    *pieces, last = cut(number, record_of(job, answer, page))
-    body_bytes = len(answer.body)
-    return [*pieces, Answered(number, "fetched", answer.exchange, last.body, page=page, body_bytes=body_bytes)]
+    start, digest, record = record_of(job, answer, page)
+    *pieces, last = cut(number, record)
+    answered = Answered(
+        *(number, "fetched", answer.exchange, last.body),
+        page=page,
+        body_bytes=len(answer.body),
+        start=start,
+        digest=digest,
+    )
+    return [*pieces, answered]
 
 
-def record_of(job: Job, answer: Fetched, page: Page) -> bytes:
-    """As the archive would write a page that nobody has shown before."""
-    lease = Lease(Link(job.url), host_of(job.url), 0.0)
-    claim = Claim(sha256(answer.body).hexdigest(), job.url, answer.exchange.started_at)
-    return records_of(Outcome(lease, answer, Page(job.url, page.media_type), claim=claim), answer).page
+def record_of(job: Job, answer: Fetched, page: Page) -> tuple[bytes, str, bytes]:
+    """As the archive would write a page that nobody has shown before: what stands before the body in it, the body's
+    digest, and the record, packed."""
+    lease, digest = Lease(Link(job.url), host_of(job.url), 0.0), answer.digest
+    claim = Claim(digest, job.url, answer.exchange.started_at)
+    record = records_of(Outcome(lease, answer, Page(job.url, page.media_type), claim=claim), answer).page
+    start_bytes = int.from_bytes(record[-4:], "little") - len(answer.body) - len(RECORD_END)
+    return isal_zlib.decompressobj(wbits=GZIP).decompress(record, start_bytes), digest, record
 
 
 def cut(number: int, body: bytes) -> list[Piece]:

@@ -90,6 +90,7 @@ class FetchersSide:
             epoch_of=self._epoch_of,
             crawl_pace=self._crawl_pace,
             fetches_alone=config.fetchers.alone,
+            looks_into=lambda: self._clock.random.random() < config.fetchers.checked_share,
         )
         return remote, RemoteProcessor(processor)
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from gossamer.fetchers.fetchers_pb2 import Batch, FetchReport
 from gossamer.fetchers.messages import Answered, Job, encode
-from gossamer.records import Page
+from gossamer.records import Link, Page
 from gossamer.rpc.methods import client
 from tests.crawl.command import gossamer
 from tests.fetchers.crawling import SERVICES, Played, crawling, exchange_of, free_port, not_there, played
@@ -95,25 +96,28 @@ async def test_a_report_counts_if_it_is_of_a_lease_that_is_out_and_true(tmp_path
     assert page["status"] == 200 and page["content_hash"] == hashlib.sha256(BODY).hexdigest()
 
 
-BAD = {
-    "no message": lambda job: b"no message at all",
-    "half a message": lambda job: encode([Answered(job.number, "fetched")])[:5],
-    "a page without a status": lambda job: encode([Answered(job.number, "fetched")]),
-    "a page of a redirect": lambda job: encode([Answered(job.number, "fetched", exchange_of(301))]),
-    "a record that is none": lambda job: encode(
-        [Answered(job.number, "fetched", exchange_of(200), b"nothing packed", page=Page(job.url))]
-    ),
-    "a page of another URL": lambda job: encode(
-        [Answered(job.number, "fetched", exchange_of(200), packed(b"x"), page=Page("http://a.test/"), body_bytes=1)]
-    ),
-    "a body that unpacks to more than it says": lambda job: encode(
-        [Answered(job.number, "fetched", exchange_of(200), packed(bytes(10**6)), page=Page(job.url), body_bytes=1)]
-    ),
-}
+def read(job: Job, member: bytes, **more: Any) -> bytes:
+    """A page that the fetcher says it has read."""
+    said: dict[str, Any] = {"page": Page(job.url), "body_bytes": 1, "digest": hashlib.sha256(b"x").hexdigest()}
+    return encode([Answered(job.number, "fetched", exchange_of(200), member, **said | more)])
 
 
 def packed(body: bytes) -> bytes:
     return gzip.compress(body + b"\r\n\r\n")
+
+
+BAD: dict[str, Callable[[Job], bytes]] = {
+    "no message": lambda job: b"no message at all",
+    "half a message": lambda job: encode([Answered(job.number, "fetched")])[:5],
+    "a page without a status": lambda job: encode([Answered(job.number, "fetched")]),
+    "a page of a redirect": lambda job: encode([Answered(job.number, "fetched", exchange_of(301))]),
+    "a record that is none": lambda job: read(job, b"nothing packed"),
+    "a page of another URL": lambda job: read(job, packed(b"x"), page=Page("http://a.test/")),
+    "links that are no URLs": lambda job: read(job, packed(b"x"), page=Page(job.url, links=[Link("not a URL")])),
+    "a body that is longer than it says": lambda job: read(job, packed(bytes(10**6))),
+    "a body that is not what it says": lambda job: read(job, packed(b"y")),
+    "a record that is damaged": lambda job: read(job, packed(b"x")[:10] + bytes(9) + packed(b"x")[-8:]),
+}
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -121,8 +125,10 @@ async def test_a_fetcher_that_sends_what_cannot_be_is_sent_away_and_the_crawl_go
     tmp_path: Path, what: str
 ) -> None:
     async with crawling(tmp_path / "c", hosts=2, pages=6) as made:
-        await made.start("--workers", 1, fetchers__ask_s=1, fetchers__margin_s=0.5, fetch__timeout_s=1)
+        settings: dict[str, Any] = {"fetchers__ask_s": 1, "fetchers__margin_s": 0.5, "fetch__timeout_s": 1}
+        await made.start("--workers", 1, fetchers__checked_share=1, **settings)
         async with played(made.join) as bad:
+            await bad.say(not_there(await bad.job()))  # its robots.txt
             job = await bad.job()
             await bad.call.write(Batch(messages=BAD[what](job)))
             code = await bad.call.code()
