@@ -76,12 +76,12 @@ class Crawling:
         return facts
 
     async def until_begun(self) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while (await self.status())["now"] is None:
                 pass
 
     async def until_joined(self, *names: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while True:
                 now = (await self.status())["now"]
                 if now and {each["name"] for each in now["fetchers"]} >= set(names):
@@ -130,7 +130,7 @@ class Played:
                     self.jobs.put_nowait(message)
 
     async def job(self) -> Job:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.jobs.get()
 
 
@@ -148,7 +148,7 @@ async def played(join: str, name: str = "played", hello: Hello | None = None, ke
     metadata: Sequence[tuple[str, str]] = [("authorization", f"Bearer {key}")] if key else []
     async with grpc.aio.insecure_channel(join) as channel:
         ports: list[int] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not ports:
                 with suppress(grpc.aio.AioRpcError):
                     there = await client(channel, SERVICES["Crawler"]).Workers(WorkersRequest(), metadata=metadata)

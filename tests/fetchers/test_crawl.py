@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.command import gossamer, quick_settings
+from tests.crawl.command import gossamer, quick_settings, until
 from tests.crawl.judge import broken_delays, requests_at_once
 from tests.fetchers.crawling import Crawling, crawling
 from tests.fetchers.failure_run import described
@@ -53,15 +53,14 @@ async def test_a_policy_says_from_where_a_host_is_asked(tmp_path: Path) -> None:
     """Nobody of that region is there, so that nobody asks the host; the others are asked."""
     async with crawling(tmp_path / "c", hosts=2, pages=3) as made:
         near, far = (made.web.url(index).split("/")[2].partition(":")[0] for index in range(2))
-        await made.start("--max-time", "20s")
+        await made.start()
         await made.until_begun()
         ran = await gossamer("policy", made.folder, far, "--host", "--region", "moon")
         assert ran.code == 0, ran.err
         await made.fetcher("a", "--region", "eu")
-        await made.ended()
-        asked = {entry.host for entry in made.web.log.entries}
-        assert near in asked and far not in asked
+        await until(lambda: len(made.web.log.entries) >= 4, 60)  # a robots.txt, and three pages
         why = await gossamer("hosts", made.folder, "--json")
+        assert {entry.host for entry in made.web.log.entries} == {near}
         assert "no_fetcher" in why.out
 
 
@@ -73,7 +72,7 @@ async def test_an_operator_sees_fetchers_and_sends_one_away(tmp_path: Path) -> N
         await made.until_joined("a", "b")
         ran = await gossamer("fetchers", made.folder, "--drain", "a")
         assert ran.code == 0, ran.err
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await made.fetchers["a"].wait() == 0
         assert "no more jobs are taken" in made.said("a")
         [left] = (await gossamer("fetchers", made.folder, "--json")).lines()

@@ -91,7 +91,7 @@ async def test_a_report_counts_if_it_is_of_a_lease_that_is_out_and_true(tmp_path
                 assert taken.taken
             late, _ = await post(port, good)  # the crawl may be over by now
             assert late in (200, 409)
-        await asyncio.wait_for(made.crawl.wait(), 30)
+        await asyncio.wait_for(made.crawl.wait(), 90)
     [page] = (await gossamer("pages", tmp_path / "c", "--json")).lines()
     assert page["status"] == 200 and page["content_hash"] == hashlib.sha256(BODY).hexdigest()
 
