@@ -56,8 +56,8 @@ class PageMemory:
 
     def answered(self, lease_id: bytes, result: Result) -> None:
         self._coming.pop(lease_id, None)
-        if isinstance(result, Fetched | Moved) and isinstance(result.body, bytes):
-            self._hold(lease_id, len(result.body))
+        if isinstance(result, Fetched | Moved) and (held := result.memory_bytes):
+            self._hold(lease_id, held)
 
     def read(self, lease_id: bytes, page: Page) -> None:
         self._hold(lease_id, size_of(page))

@@ -16,6 +16,7 @@ import mmap
 import re
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from hashlib import sha256
 from sys import getsizeof
 from typing import Annotated, ClassVar, NamedTuple
 
@@ -138,11 +139,34 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
         return max(0.0, until - now)
 
 
+class Packed(msgspec.Struct, frozen=True, gc=False):
+    """An answer as a record of the archive, packed where it was fetched."""
+
+    start: bytes  # of the record, before the body
+    member: bytes
+
+
 class Fetched(msgspec.Struct, frozen=True, gc=False):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
 
     exchange: Exchange
     body: Body  # content encodings removed
+
+    packed: ClassVar[Packed | None] = None  # where a fetcher has done that (fetchers/answers.py)
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.body)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the body; one in a file (fetch/spool.py) takes none that the system cannot have back."""
+        return len(self.body) if isinstance(self.body, bytes) else 0
+
+    @property
+    def digest(self) -> str:
+        """Of the body."""
+        return sha256(self.body).hexdigest()
 
     @property
     def is_not_modified(self) -> bool:
@@ -160,6 +184,14 @@ class Moved(msgspec.Struct, frozen=True, gc=False):
     exchange: Exchange
     body: Body
     target: Url
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.body)
+
+    @property
+    def memory_bytes(self) -> int:
+        return len(self.body) if isinstance(self.body, bytes) else 0
 
     @property
     def ended_at(self) -> float:

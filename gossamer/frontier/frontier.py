@@ -106,7 +106,7 @@ class Frontier:
         )
         if not is_clean:
             parts.meta.floor_at = clock.now()  # durable with what is given back: the next owner keeps to it, too
-        parts.front.leave_alone(parts.meta.floor_at, politeness.delay_s)
+        parts.front.leave_alone(parts.meta.floor_at, parts.unsure_s)
         frontier = cls(parts)
         if parts.reader.has_anything:
             frontier._give_back(parts.recorder.found())
@@ -116,7 +116,7 @@ class Frontier:
     def _give_back(self, culprit: Url | None = None) -> None:
         """Whatever was in flight stands in its queue again, and its host is left alone for its delay."""
         parts, change = self._parts, self._parts.change()
-        kills_max, delay_s = parts.limits.kills_max, parts.politeness.delay_s
+        kills_max, delay_s = parts.limits.kills_max, parts.unsure_s
         recover(parts.store, parts.reader, parts.meta, change, culprit, kills_max, delay_s)
         change.write(sync=True)
 
@@ -304,7 +304,7 @@ class Frontier:
         change = parts.change()
         parts.seen.remake_some()
         parts.lifted.bring_back(change)
-        expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now, parts.clock.awake())
+        expire(parts.leases, parts.store, parts.front, parts.unsure_s, change.now, parts.clock.awake())
         parts.due.wake(change)
         parts.revisits.wake(change)
         parts.choice.fill_slots(change)
