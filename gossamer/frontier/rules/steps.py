@@ -21,6 +21,7 @@ import msgspec
 
 from gossamer.frontier.rules.origins import is_failing, is_its_own, is_silent_since
 from gossamer.frontier.rules.politeness import GAVE, ended_at
+from gossamer.headers import is_sendable
 from gossamer.records import (
     Exchange,
     Failed,
@@ -37,7 +38,6 @@ from gossamer.records import (
     State,
     UrlRecord,
     Validators,
-    is_sendable,
 )
 from gossamer.url.site import origin_of
 
