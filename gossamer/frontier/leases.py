@@ -37,15 +37,18 @@ from gossamer.records import SITEMAP, Lease, Link, UrlRecord
 
 def link_to(known: UrlRecord) -> Link:
     """The link that led to a URL, as far as it is still known."""
-    return Link(
+    return Link(  # by position, as in steps.after
         known.url,
-        rel=SITEMAP if known.is_sitemap else "",
-        source=known.source,
-        depth=known.depth,
-        chain=known.chain,
-        context=known.context / 100,
-        max_depth=known.max_depth,
-        priority=known.priority,
+        "",
+        SITEMAP if known.is_sitemap else "",
+        known.source,
+        known.depth,
+        known.chain,
+        None,
+        "",
+        known.context / 100,
+        known.max_depth,
+        known.priority,
     )
 
 
