@@ -13,6 +13,7 @@ import pytest
 from rocksdict import Options, Rdict
 
 from gossamer.frontier.disk.faults import StoreDamaged, StoreFull
+from gossamer.frontier.disk.memory import StoreMemory
 from gossamer.frontier.disk.store import FILES_MERGED, HOST_BYTES, RocksStore
 
 HOSTS = [bytes([first, 0xFF, last]) + bytes(HOST_BYTES - 3) for first in (0, 7, 0xFF) for last in (0, 1, 0xFE, 0xFF)]
@@ -205,3 +206,27 @@ def test_a_store_that_is_just_being_made_reads_as_empty_and_a_damaged_one_does_n
         path.unlink()
     with closing(RocksStore(tmp_path, ("urls",), read_only=True)) as store:
         assert list(store.scan("urls")) == []
+
+
+def test_buffers_have_the_room_that_kept_blocks_do_not_use_yet(tmp_path: Path) -> None:
+    chance, memory, keys = Random(1), StoreMemory(4 << 20), list[bytes]()
+
+    def write(store: RocksStore, entries: int) -> None:
+        batch = store.batch()
+        for _ in range(entries):
+            keys.append(chance.randbytes(20))
+            batch.put("urls", keys[-1], chance.randbytes(1000))
+        store.write(batch, sync=False)
+
+    with closing(RocksStore(tmp_path, ("urls",), memory=memory)) as store:
+        for _ in range(34):
+            write(store, 100)
+        assert memory.buffers.get_usage() > 3.3 * (1 << 20), "nothing is kept, so all of it is for what is written"
+        for _ in range(100):
+            write(store, 100)
+        store.flush()
+        assert None not in store.get_many("urls", keys)
+        kept = memory.blocks.get_usage()
+        assert 0.7 * (1 << 20) < kept < 1.1 * (1 << 20)
+        write(store, 1)
+        assert memory.buffers.get_buffer_size() <= (4 << 20) - 0.7 * (1 << 20)
