@@ -204,7 +204,7 @@ def linked_or_copied(source: str, target: str) -> None:
 
 
 def in_turn(folder: Path, *, planned: bool) -> None:
-    """A stretch of leases for each line that comes in, and its microseconds of CPU time each; the first fills slots."""
+    """Leases for each line that comes in, and the microseconds of CPU time of one; the first of them fill slots."""
     store, frontier = opened(folder, planned=planned)
     while not frontier.seen.is_complete:  # the state is as a crash leaves it
         frontier.seen.remake_some()

@@ -14,7 +14,7 @@ from rocksdict import Cache, WriteBufferManager
 
 MIB = 1 << 20
 OF_PARTITIONS = 16 * MIB  # in a worker
-OF_FINGERPRINTS = 6 * MIB  # in the supervisor: a page brings a few hundred bytes
+OF_FINGERPRINTS = 4 * MIB  # in the supervisor: a page brings a few hundred bytes
 BLOCKS_SHARE = 4  # the part of it that blocks may take: one in so many
 
 
