@@ -35,6 +35,7 @@ from rocksdict import SstFileWriter
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.reference import took_once_ms
+from gossamer.frontier.disk.memory import FINGERPRINTS
 from gossamer.frontier.disk.store import RocksStore, _options
 from gossamer.process import html
 from gossamer.process.fingerprints.duplicates import TABLES, Duplicates
