@@ -1,6 +1,6 @@
 //! Which part of a page is its main text: as in `process/markup/main_text.py`.
 
-use crate::lexbor::Node;
+use crate::lexbor::{decoded, Node};
 use crate::tables::{Name, Set, Tables};
 use crate::text;
 
@@ -117,18 +117,18 @@ fn named_area(node: Node, own: u8, tables: &Tables, words: &Words) -> u8 {
         }
     }
     if !role.is_empty() {
-        let role = text::decoded(role);
+        let role = decoded(role);
         let area = tables.roles.get(text::lower(text::stripped(&role)).as_ref());
         if let Some(&area) = area.filter(|&&area| area != OPEN) {
             return area; // a role is meant for programs; it goes before what names suggest
         }
     }
-    if is_hidden || (!style.is_empty() && is_invisible(&text::decoded(style))) {
+    if is_hidden || (!style.is_empty() && is_invisible(&decoded(style))) {
         return NAVIGATION;
     }
     for names in [class, id] {
         if !names.is_empty() {
-            let area = words.area_of(&text::decoded(names));
+            let area = words.area_of(&decoded(names));
             if area != OPEN {
                 return area;
             }

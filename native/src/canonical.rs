@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::lexbor::decoded;
 use crate::tables::{Functions, Set};
 use crate::text;
 
@@ -156,7 +157,7 @@ fn join(base: &str, url: &str, functions: &Functions) -> Option<String> {
         let parsed = (functions.url_parse)(url.as_ptr(), url.len(), base.as_ptr(), base.len());
         let href = (functions.url_is_valid)(parsed).then(|| {
             let href = (functions.url_href)(parsed);
-            text::decoded(std::slice::from_raw_parts(href.data, href.length)).into_owned()
+            decoded(std::slice::from_raw_parts(href.data, href.length)).into_owned()
         });
         (functions.url_free)(parsed);
         href

@@ -12,7 +12,7 @@ use crate::pack::Pack;
 use crate::reading::{Block, Reading, LINE_END};
 use crate::said::Said;
 use crate::tables::Tables;
-use crate::text::{chars, cut, fold_into, folded, has_odd_spaces};
+use crate::text::{chars, cut, fold_into, folded, has_odd_spaces, is_utf8};
 use crate::words::{Fingerprint, Words, PIECE_CHARS};
 
 const DESCRIPTION_CHARS_MAX: usize = 1000;
@@ -69,7 +69,7 @@ struct Texts {
 
 pub fn read(wanted: &Wanted, tables: &Tables, choice: &Choice, scratch: &mut Scratch) -> Result<(), Refusal> {
     // An escape may begin Japanese in ASCII.
-    if wanted.is_guess && (wanted.markup.contains(&0x1b) || std::str::from_utf8(wanted.markup).is_err()) {
+    if wanted.is_guess && (wanted.markup.contains(&0x1b) || !is_utf8(wanted.markup)) {
         return Err(Refusal::IsNotUtf8);
     }
     if !has_memory_for(wanted.markup.len()) {

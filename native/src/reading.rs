@@ -1,11 +1,11 @@
 //! One walk over the tree of a page: as in `process/markup/reading.py`, which says how and why.
 
 use crate::areas::{area_of, Words, NAVIGATION, OPEN, SILENT};
-use crate::lexbor::Node;
+use crate::lexbor::{decoded, Node};
 use crate::links::ANCHOR_CHARS_MAX;
 use crate::said::Said;
 use crate::tables::{Name, Tables};
-use crate::text::{cut, decoded, folded, lower, stripped, stripped_right};
+use crate::text::{cut, folded, lower, stripped, stripped_right};
 
 const TITLE_CHARS_MAX: usize = 1000;
 const HEADING_CHARS_MAX: usize = 200;

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::lexbor::Node;
+use crate::lexbor::{decoded, Node};
 use crate::reading::Reading;
 use crate::srcset::candidates;
 use crate::tables::{Name, Tables};
-use crate::text::{cut, decoded, folded, lower, partition, stripped, words};
+use crate::text::{cut, folded, lower, partition, stripped, words};
 
 const ALTERNATES_MAX: usize = 500;
 const CANDIDATES_MAX: usize = 500;

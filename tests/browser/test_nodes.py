@@ -6,6 +6,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,30 +28,37 @@ class ClusterStage:
     """A cluster in an event loop of its own: that of the browser counts as running in this thread."""
 
     def __init__(self, folder: Path) -> None:
-        self.url = ""
         self.cluster: Cluster
         self._folder = folder
-        self._ready, self._over = threading.Event(), threading.Event()
+        self._url: Future[str] = Future()
+        self._over = threading.Event()
 
     def run(self) -> None:
-        asyncio.run(self._run())
+        try:
+            asyncio.run(self._run())
+        except BaseException as fault:
+            if self._url.done():
+                raise
+            self._url.set_exception(fault)
 
     async def _run(self) -> None:
         async with cluster(
             self._folder, hosts=6, pages=400, politeness__delay_s=0.2, cluster__session_s=20
         ) as self.cluster:
-            await self.cluster.crawl()
-            await self.cluster.start("n1", "n2")
-            server = await start("serve", self.cluster.file, "--port", 0, environment=ENVIRONMENT)
-            assert server.stdout is not None
-            self.url = (await server.stdout.readline()).decode().split()[-1]
-            self._ready.set()
+            async with asyncio.timeout(90):
+                await self.cluster.crawl()
+                await self.cluster.start("n1", "n2")
+                server = await start("serve", self.cluster.file, "--port", 0, environment=ENVIRONMENT)
+                assert server.stdout is not None
+                self._url.set_result((await server.stdout.readline()).decode().split()[-1])
             await asyncio.to_thread(self._over.wait)
             server.send_signal(signal.SIGTERM)
             await server.communicate()
 
-    def wait(self) -> None:
-        assert self._ready.wait(90), "no cluster in 90 s"
+    @property
+    def url(self) -> str:
+        """Once the cluster is there: others may have the one that this machine has at a time."""
+        return self._url.result()
 
     def end(self) -> None:
         self._over.set()
@@ -63,7 +71,7 @@ def staged(folder: Path) -> Iterator[ClusterStage]:
     thread = threading.Thread(target=stage.run)
     thread.start()
     try:
-        stage.wait()
+        assert stage.url
         yield stage
     finally:
         stage.end()
