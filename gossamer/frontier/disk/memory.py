@@ -1,11 +1,12 @@
-"""The memory of stores: blocks of files that are kept, and buffers of what was written last, within one bound.
+"""The memory of stores: blocks of files that are kept, and buffers of what was written last.
 
-Both fill up as a crawl grows: the buffers at once, the kept blocks over a million URLs. Two bounds would be a process
-that grows for as long. So there is one: buffers have the room that blocks do not use yet, and give it up when those
-come in. All stores of a process share it, so that memory does not grow with their number either.
+Buffers are full at once, kept blocks after half a million URLs, and with the files there is more to hold: their
+indexes, what merging reads and writes, holes in the heap. With a bound for each a process grows for as long. So
+buffers begin large, and shrink as blocks come in. All stores of a process share both, so that memory does not grow
+with their number either.
 
-The bounds are small. With 64 MiB of blocks a lease takes as long at ten million URLs: the system keeps the files in
-its own memory, and links go all over them (docs/decisions/0054-memory-that-is-full-early.md).
+Both are small. With 64 MiB of blocks a lease takes as long at ten million URLs: the system keeps the files in its own
+memory, and links go all over them. What it does to a growing crawl: docs/decisions/0054-memory-that-is-full-early.md.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from __future__ import annotations
 from rocksdict import Cache, WriteBufferManager
 
 MIB = 1 << 20
-OF_PARTITIONS = 16 * MIB  # in a worker
-OF_FINGERPRINTS = 4 * MIB  # in the supervisor: a page brings a few hundred bytes
-BLOCKS_SHARE = 4  # the part of it that blocks may take: one in so many
 
 
 class StoreMemory:
-    def __init__(self, size: int) -> None:
-        self.blocks = Cache(size // BLOCKS_SHARE)
-        self.buffers = WriteBufferManager(size, False)
-        self._size = size
+    def __init__(self, buffers: tuple[int, int], blocks: int) -> None:
+        """In bytes. `buffers`: while no blocks are kept, and when as many are as may be."""
+        self.blocks = Cache(blocks)
+        self.buffers = WriteBufferManager(buffers[0], False)
+        self._most, self._least = buffers
+        self._lost_a_byte = (self._most - self._least) / blocks
 
     def share_out(self) -> None:
-        """Buffers get what blocks leave. Those that are larger than that are written to files with the next batch."""
-        self.buffers.set_buffer_size(self._size - self.blocks.get_usage())
+        """Buffers that are larger than they may be now are written to files with the next batch."""
+        size = int(self._most - self._lost_a_byte * self.blocks.get_usage())
+        self.buffers.set_buffer_size(max(self._least, size))
 
 
-PARTITIONS = StoreMemory(OF_PARTITIONS)
-FINGERPRINTS = StoreMemory(OF_FINGERPRINTS)
+PARTITIONS = StoreMemory((18 * MIB, 8 * MIB), 4 * MIB)  # in a worker
+FINGERPRINTS = StoreMemory((4 * MIB, 3 * MIB), 1 * MIB)  # in the supervisor: a page brings a few hundred bytes
