@@ -279,10 +279,8 @@ class Change:
 
     def host_in_slot(self, back: Back) -> Host:
         """The same of a host that has a slot, as one of which something is in flight has: nothing is looked up."""
-        host = self._hosts[back.key] = back.host
-        if not host.is_counted:
-            self._touch(back.key, host)
-        return host
+        self._touch(back.key, back.host)
+        return back.host
 
     def _touch(self, key: bytes, host: Host) -> None:
         self._hosts[key] = host
