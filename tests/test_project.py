@@ -130,6 +130,7 @@ def pinned(lock: str) -> dict[str, str]:
         ("requirements.lock", pyproject()["project"]["dependencies"]),
         ("requirements.lock", pyproject()["project"]["optional-dependencies"]["cluster"]),
         ("requirements.lock", pyproject()["project"]["optional-dependencies"]["parquet"]),
+        ("requirements.lock", pyproject()["project"]["optional-dependencies"]["services"]),
         ("requirements-dev.lock", pyproject()["dependency-groups"]["dev"]),
     ],
 )

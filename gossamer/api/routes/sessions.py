@@ -8,9 +8,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from gossamer.access.callers import Caller
 from gossamer.api import shapes
 from gossamer.api.context import Context
-from gossamer.api.guard import SESSION_S, Caller, Guard, cookie_name
+from gossamer.api.guard import SESSION_S, Guard, address_of, cookie_name
 from gossamer.api.route import JSON
 
 FORM = "application/x-www-form-urlencoded"
@@ -20,7 +21,7 @@ async def login(context: Context, request: Request, body: shapes.Login) -> shape
     """As JSON, or as a form sends it: then the answer leads to the dashboard."""
     caller = Caller(None, "control")
     if context.guard.needs_key:
-        caller = context.guard.of_key(request, body.key)
+        caller = context.guard.of_key(address_of(request), body.key)
     response: Response
     if request.headers.get("content-type", "").startswith(FORM):
         response = RedirectResponse("/", status_code=303)
