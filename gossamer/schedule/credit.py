@@ -67,8 +67,9 @@ class Credit:
         latest = self._latest
         promises = []
         for url in urls:
-            if url in latest:
-                latest[url] = promised = latest[url] + worth
+            key = hash(url)
+            if key in latest:
+                latest[key] = promised = latest[key] + worth
             else:
                 promised = self.promise(url, worth)
                 latest = self._latest
