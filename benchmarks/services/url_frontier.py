@@ -4,8 +4,8 @@
 
 The command as users start it, and a client in another process that only sends bytes that were made before: discovered
 URLs in batches with so many of them known, hand-outs of 100 URLs from 100 queues, their results put back one by one,
-and discovered URLs one by one. CPU is the server's alone: on a machine that others use too, figures a second of CPU are
-the ones to look at.
+and discovered URLs one by one. CPU is the server's alone: on a machine that others use too, figures a second of CPU
+are the ones to look at.
 """
 
 from __future__ import annotations
