@@ -88,6 +88,7 @@ FLAGS = {
     "crawl.contact": "--contact",
     "crawl.allow_private": "--allow-private",
     "politeness.delay_s": "--delay",
+    "fetchers.listen": "--fetchers",
     "serve.host": "--serve",
     "serve.port": "--serve",
 }

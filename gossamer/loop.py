@@ -22,7 +22,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 
 from msgspec.structs import replace
@@ -62,16 +61,19 @@ class Crawl:
         store_near: bool = True,
         ascend: bool = False,
         share_out: ShareOut = nothing,
+        whole_links: bool = False,
         pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
         say: Callable[[str], None] = lambda text: None,
         on_finished: OnFinished | None = None,
         reached: Callable[[str], None] = lambda point: None,
         may_ask: Callable[[], bool] = lambda: True,
+        gather_s: float = GATHER_S,
     ) -> None:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
         `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py.
+        `whole_links`: somebody looks at all that is known of a link. `gather_s`: between two looks for leases.
         `may_ask`: whether the partitions are certain to be ours."""
         self.partitions = partitions
         self.fetcher = fetcher
@@ -81,8 +83,7 @@ class Crawl:
         self.clock = clock
         self.commit_s = commit_s
         self.store_near = store_near
-        self.ascend = ascend
-        self.share_out = share_out
+        self._links_of = partial(links_of, share_out=share_out, ascend=ascend, whole=whole_links)
         self.page_limit = PageLimit(pages_left, clock)
         self.page_memory = PageMemory(in_flight_bytes_max, clock)
         self.watch = watch
@@ -90,6 +91,7 @@ class Crawl:
         self.on_finished = on_finished
         self.reached = reached
         self.may_ask = may_ask
+        self.gather_s = gather_s
         self.is_paused = False
         self._at_once = AtOnce(in_flight_max, clock, say)
         self._patience = Patience(clock, lambda: self.in_flight, say, self._have_fewer, self.look_again)
@@ -117,7 +119,7 @@ class Crawl:
         page = await self._read(partition, lease, result)
         self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
-        digest, fetched_at = sha256(result.body).hexdigest(), result.exchange.started_at
+        digest, fetched_at = result.digest, result.exchange.started_at
         claim = Claim(digest, lease.url, fetched_at, simhash, page.sketch, partition.number, partition.epoch)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
@@ -152,7 +154,7 @@ class Crawl:
             *(self.patiently(partial(partition.save, outcomes)) for partition, outcomes in shares)
         )
         self.reached("after_save")
-        links = (links_of(outcome, self.share_out, ascend=self.ascend) for _, outcome in finished)
+        links = (self._links_of(outcome) for _, outcome in finished)
         await self.links.send(chain.from_iterable(links))
         self.reached("after_send")
         for (partition, outcomes), where in zip(shares, places, strict=True):
@@ -231,7 +233,7 @@ class Crawl:
                     break
                 await self.clock.wait(self._news, self._next_at())
                 if self.in_flight > GATHER_FROM:  # not after each answer, but after those of a moment
-                    await self.clock.sleep(GATHER_S)
+                    await self.clock.sleep(self.gather_s)
             while self.in_flight or self._settling:
                 self._news.clear()
                 await self.clock.wait(self._news, None)

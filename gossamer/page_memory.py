@@ -56,8 +56,8 @@ class PageMemory:
 
     def answered(self, lease_id: bytes, result: Result) -> None:
         self._coming.pop(lease_id, None)
-        if isinstance(result, Fetched | Moved) and isinstance(result.body, bytes):
-            self._hold(lease_id, len(result.body))
+        if isinstance(result, Fetched | Moved) and (held := result.memory_bytes):
+            self._hold(lease_id, held)
 
     def read(self, lease_id: bytes, page: Page) -> None:
         self._hold(lease_id, size_of(page))
@@ -84,4 +84,4 @@ class PageMemory:
 
 
 def size_of(page: Page) -> int:
-    return page.text_bytes + LINK_BYTES * len(page.links) + len(page.sketch)
+    return page.text_bytes + LINK_BYTES * page.link_count + len(page.sketch)

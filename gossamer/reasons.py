@@ -67,3 +67,5 @@ class Reason(StrEnum):
     NO_ROOM = "no_room"
     NO_RESOURCES = "no_resources"
     OWNERSHIP = "ownership"
+    NO_FETCHER = "no_fetcher"
+    FETCHER_LOST = "fetcher_lost"

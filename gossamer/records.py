@@ -16,8 +16,9 @@ import mmap
 import re
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from hashlib import sha256
 from sys import getsizeof
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -138,11 +139,34 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
         return max(0.0, until - now)
 
 
+class Packed(msgspec.Struct, frozen=True, gc=False):
+    """An answer as a record of the archive, packed where it was fetched."""
+
+    start: bytes  # of the record, before the body
+    member: bytes
+
+
 class Fetched(msgspec.Struct, frozen=True, gc=False):
     """An answer with a body worth processing (2xx), or 304: nothing new."""
 
     exchange: Exchange
     body: Body  # content encodings removed
+
+    packed: ClassVar[Packed | None] = None  # where a fetcher has done that (fetchers/answers.py)
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.body)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the body; one in a file (fetch/spool.py) takes none that the system cannot have back."""
+        return len(self.body) if isinstance(self.body, bytes) else 0
+
+    @property
+    def digest(self) -> str:
+        """Of the body."""
+        return sha256(self.body).hexdigest()
 
     @property
     def is_not_modified(self) -> bool:
@@ -160,6 +184,14 @@ class Moved(msgspec.Struct, frozen=True, gc=False):
     exchange: Exchange
     body: Body
     target: Url
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.body)
+
+    @property
+    def memory_bytes(self) -> int:
+        return len(self.body) if isinstance(self.body, bytes) else 0
 
     @property
     def ended_at(self) -> float:
@@ -233,6 +265,15 @@ Answer = Fetched | Moved | Refused | Failed | Postponed
 Result = Answer | RobotsRead
 
 
+class LinksApart(NamedTuple):
+    """Links of a page: to its own origin, with what the frontier wants to know of them, and all others."""
+
+    urls: list[Url]
+    rels: list[str]
+    contexts: list[float]
+    others: list[Link]
+
+
 class Page(msgspec.Struct, frozen=True, gc=False):
     """What processing made of a body."""
 
@@ -258,6 +299,15 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     sketch: bytes = b""  # of the main text, to be compared with others (gossamer/resemblance.py)
 
     written_links: ClassVar[bytes] = b""  # what the archive writes of its links, where its reader has made that
+    links_apart: ClassVar[LinksApart | None] = None  # where its reader has told them apart
+
+    def plain(self) -> Page:
+        """With all its fields, also those that its reader has not made before somebody asks."""
+        return self if type(self) is Page else Page(**{name: getattr(self, name) for name in Page.__struct_fields__})
+
+    @property
+    def link_count(self) -> int:
+        return len(self.links)
 
     @property
     def text_bytes(self) -> int:
@@ -407,7 +457,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         The same bytes do where relative ones resolve differently: not by the query (RFC 3986, 5.2.2)."""
         if self.page is None or self.verdict.kind != "same":
             return self.page is not None
-        return bool(self.page.links) and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]
+        return (
+            self.page.link_count > 0 and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]
+        )
 
 
 class UrlRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):

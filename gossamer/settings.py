@@ -151,6 +151,13 @@ PostgresUrl = Annotated[
     ),
 ]
 
+Listen = Annotated[
+    str, Meta(pattern=r"\A([^\s,@/]+:\d{1,5})?\Z", extra={"wanted": "host:port, such as 127.0.0.1:7400"})
+]
+Region = Annotated[
+    str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,30}\Z|\A\Z", extra={"wanted": "small letters, digits and -"})
+]
+
 Rate = Annotated[float, Meta(ge=0.001, le=10**6)]
 ByteRate = Annotated[Bytes, Meta(ge=KIB, le=1024 * GIB)]
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]
@@ -241,6 +248,9 @@ class FrontierSettings(Struct, frozen=True, kw_only=True):
 
     active_hosts_max: Annotated[int, about("hosts in memory at once", ge=1, le=10**7)] = 10_000
     lease_s: Annotated[Seconds, about("a URL handed out comes back after this", ge=1, le=DAY_S)] = 600.0
+    unsure_s: Annotated[
+        Wait, about("least delay of a host whose last request has an end that nobody knows; fetchers make it longer")
+    ] = 0.0
     retries_s: Annotated[tuple[Wait, ...], about("waits before a failed page's further tries")] = RETRIES_S
     kills_max: Annotated[int, about("workers a URL may kill before quarantine", ge=1, le=100)] = 3
     host_share: Annotated[int, about("fetches before a host gives way to hosts that wait", ge=1, le=10**6)] = 25
@@ -423,6 +433,25 @@ class SinksSettings(Struct, frozen=True, kw_only=True):
     postgres: Annotated[PostgresUrl, about("a database that gets tables: postgresql://user@host:port/name")] = ""
 
 
+class FetchersSettings(Struct, frozen=True, kw_only=True):
+    """Fetchers: processes anywhere that fetch for this crawl (docs/fetchers.md)."""
+
+    listen: Annotated[Listen, about("where they join; workers use the next free ports; empty: no fetchers")] = ""
+    alone: Annotated[bool, about("fetch here while no fetcher is there that may")] = False
+    ask_s: Annotated[Seconds, about("a fetcher asks a server within this time, or not at all", ge=1, le=600)] = 10.0
+    margin_s: Annotated[Seconds, about("added to all a job may take, before its host is free", ge=0.5, le=120)] = 5.0
+    checked_share: Annotated[float, about("of pages that fetchers have read: looked into here", ge=0.01, le=1)] = 0.1
+    region: Annotated[Region, about("of hosts that no other rule knows; empty: any")] = ""
+    tlds: Annotated[Mapping[str, Region], about("regions by top-level domain: { de = 'eu' }")] = {}
+    countries: Annotated[Mapping[str, Region], about("regions by the country of the host's address")] = {}
+    country_file: Annotated[str, about("lines of NETWORK,COUNTRY or FIRST,LAST,COUNTRY, for countries")] = ""
+    by_latency: Annotated[bool, about("hosts that no rule knows are asked from where they answer soonest")] = False
+
+    def job_s(self, fetch: FetchSettings) -> float:
+        """When a job that was sent is over for certain, whatever became of its fetcher; 0: there are none."""
+        return self.ask_s + fetch.timeout_s + self.margin_s if self.listen else 0.0
+
+
 class Tree(Struct, frozen=True, kw_only=True):
     """The whole configuration; `Tree()` is the built-in defaults."""
 
@@ -442,6 +471,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     alerts: AlertsSettings = AlertsSettings()
     cluster: ClusterSettings = ClusterSettings()
     sinks: SinksSettings = SinksSettings()
+    fetchers: FetchersSettings = FetchersSettings()
 
 
 # The first may not be above the second. A lease that ends before its fetch would let a host be asked twice

@@ -74,6 +74,8 @@ EXPLAINED = {
     Reason.NO_ROOM: "our disk had no room for what it sent",
     Reason.NO_RESOURCES: "this machine was out of open files, memory or ports; its server is not to blame",
     Reason.OWNERSHIP: "this node was not sure that the host is still its own",
+    Reason.NO_FETCHER: "no fetcher is there that may ask",
+    Reason.FETCHER_LOST: "its fetcher was not heard of again; it is asked once more",
 }
 
 _NAMED = r"((?:secret|password|passphrase|access_key|key_id|key\.pem|session_token)\w*[\"']?\s*[=:]\s*)"

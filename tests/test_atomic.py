@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer import atomic
-from gossamer.api.keys import Keys
+from gossamer.access.keys import Keys
 from gossamer.folder import CrawlFolder
 from gossamer.maintenance.operator_changes import set_policy
 

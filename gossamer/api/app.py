@@ -23,7 +23,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from gossamer.api.guard import ANYBODY_HERE, Caller, Guard
+from gossamer.access.callers import ANYBODY_HERE, Caller
+from gossamer.api.guard import Guard
 from gossamer.api.openapi import PROBLEM
 from gossamer.api.route import JSON, NoAnswer, Route, read_body, read_query
 from gossamer.api.routes import sessions, static_files
@@ -99,8 +100,8 @@ class App:
                 return Response(status_code=204, headers={"Allow": allow})
             raise NoAnswer(405, "no_such_method", f"this path answers {allow}", allow=allow)
         route = found[method]
-        if route.scope == "control" and not caller.can_control:
-            raise NoAnswer(403, "needs_control", "this key may look, but not steer")
+        if route.scope is not None and not caller.may(route.scope):
+            raise NoAnswer(403, f"needs_{route.scope}", f"this key is for {caller.scope}; this needs {route.scope}")
         context.guard.check_origin(request)
         answer = await route.answer(**await self._arguments(route, request, caller, parts))
         if isinstance(answer, Response):

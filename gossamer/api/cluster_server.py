@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gossamer import config
+from gossamer.access.keys import Keys
 from gossamer.api.cluster_client import ClusterCrawlClient
 from gossamer.api.cluster_views import ClusterViews
 from gossamer.api.context import Context
-from gossamer.api.keys import Keys
 from gossamer.api.server import CrawlServer, address, bound, check, guard_of
 from gossamer.archive.opening import open_storage
 from gossamer.clock import RealClock

@@ -16,62 +16,27 @@ on, so that nobody is locked out by a neighbour. No key ever gets into a message
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-import math
 import secrets
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import OrderedDict
 
 from starlette.requests import Request
 
-from gossamer.api.keys import Keys
-from gossamer.api.route import NoAnswer, Scope
+from gossamer.access.callers import ANYBODY_HERE, CHALLENGE, Caller, Callers, NoAccess, is_loopback
+from gossamer.access.keys import Keys
+from gossamer.api.route import NoAnswer
 from gossamer.clock import Clock
 
 SESSION_S = 86_400.0
 SESSIONS_MAX = 1000
-ADDRESSES_MAX = 10_000  # that failures are remembered of
-FAILURES_S = 60.0
 SAFE = ("GET", "HEAD", "OPTIONS")
-CHALLENGE = 'Bearer realm="gossamer"'
 
 
-@dataclass(frozen=True)
-class Caller:
-    name: str | None  # of the key; None: no keys are needed
-    scope: Scope
-
-    @property
-    def can_control(self) -> bool:
-        return self.scope == "control"
-
-
-ANYBODY_HERE = Caller(None, "control")
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower().rstrip(".") == "localhost"
-
-
-class Guard:
+class Guard(Callers):
     def __init__(
         self, keys: Keys, clock: Clock, *, is_local: bool, failures_a_minute: int, is_behind: bool = False
     ) -> None:
-        """`is_local`: bound to loopback only. `is_behind`: only another server of ours can ask, which has a guard."""
-        self.keys = keys
-        self._clock = clock
-        self._is_local = is_local
-        self._is_behind = is_behind
-        self._failures_max = failures_a_minute
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+        super().__init__(keys, clock, is_local=is_local, failures_a_minute=failures_a_minute, is_behind=is_behind)
         self._sessions: OrderedDict[str, tuple[str, float]] = OrderedDict()  # hash -> name of the key, end
-
-    @property
-    def needs_key(self) -> bool:
-        return not self._is_behind and (not self._is_local or bool(self.keys.all()))
 
     def check_host(self, request: Request) -> None:
         if self._is_behind:
@@ -110,13 +75,10 @@ class Guard:
         raise NoAnswer(401, "no_key", "a key is needed: `Authorization: Bearer KEY`", www_authenticate=CHALLENGE)
 
     def of_key(self, address: str, key: str) -> Caller:
-        """`address`: who shows it."""
-        self._check_failures(address)
-        name = self.keys.find(key)
-        if name is None:
-            self._failed(address)
-            raise NoAnswer(401, "bad_key", "this key is not known here", www_authenticate=CHALLENGE)
-        return Caller(name, self.keys.all()[name].scope)
+        try:
+            return super().of_key(address, key)
+        except NoAccess as no:
+            raise NoAnswer(no.status, no.reason, str(no), **no.headers) from None
 
     # ---- sessions ----------------------------------------------------------------------------------------
 
@@ -129,25 +91,6 @@ class Guard:
 
     def close_session(self, request: Request) -> None:
         self._sessions.pop(_hash(request.cookies.get(cookie_name(request), "")), None)
-
-    # ---- wrong keys --------------------------------------------------------------------------------------
-
-    def _check_failures(self, address: str) -> None:
-        failures = self._failures.get(address)
-        now = self._clock.now()
-        while failures and failures[0] <= now - FAILURES_S:
-            failures.popleft()
-        if failures and len(failures) >= self._failures_max:
-            wait_s = math.ceil(failures[0] + FAILURES_S - now)
-            raise NoAnswer(
-                429, "too_many_failures", f"too many wrong keys; try again in {wait_s} s", retry_after=str(wait_s)
-            )
-
-    def _failed(self, address: str) -> None:
-        self._failures.setdefault(address, deque(maxlen=self._failures_max)).append(self._clock.now())
-        self._failures.move_to_end(address)
-        while len(self._failures) > ADDRESSES_MAX:
-            self._failures.popitem(last=False)
 
 
 def address_of(request: Request) -> str:

@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
+from gossamer.access.keys import Scope
 from gossamer.api.shapes import Problem
 
-Scope = Literal["read", "control"]
 JSON = "application/json"
 GIVEN = ("context", "request", "caller", "content")  # what any function may have from the server itself
 

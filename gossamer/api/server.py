@@ -23,12 +23,13 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
+from gossamer.access.callers import is_loopback
+from gossamer.access.keys import Keys
 from gossamer.api.app import App, Served
 from gossamer.api.connections import CONNECTIONS_MAX, Connection
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import CrawlClient
-from gossamer.api.guard import Guard, is_loopback
-from gossamer.api.keys import Keys
+from gossamer.api.guard import Guard
 from gossamer.api.many import routes as many
 from gossamer.api.many.beside import Beside
 from gossamer.api.many.crawls import Crawls

@@ -32,6 +32,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from gossamer.records import Reason, State
+from gossamer.settings import Region
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Url = Annotated[str, Meta(min_length=1, max_length=8192)]
@@ -74,7 +75,7 @@ class Login(Body):
 class Me(Shape):
     needs_key: bool  # False: nobody has set a key, and whoever is on this machine may do everything
     name: str | None  # of the key
-    scope: Literal["read", "control"]
+    scope: Literal["read", "control", "fetch"]
     can_control: bool
 
 
@@ -150,6 +151,7 @@ class Policy(Body):
     paused: bool = False  # nothing is asked, everything stays queued
     blocked: bool = False  # nothing is asked, what is queued is refused
     trusted: bool = False  # what looks like a trap here is none
+    region: Region | None = None  # whose fetchers ask; empty: any
 
 
 class Limits(Body):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gossamer.api.fetcher_shapes import Fetcher
 from gossamer.api.shapes import CrawlState, Moment, Shape, Share
 from gossamer.records import Reason
 
@@ -143,6 +144,9 @@ class Status(Shape):
     memory_bytes: int | None  # the supervisor and all workers
     disk: Disk
     workers: list[Worker]
+    fetchers: list[Fetcher]
+    fetch_reports_ignored: dict[str, int]  # what fetchers said that changed nothing, by why
+    fetch_jobs_lost: int  # that no fetcher answered in time
     recrawl: Recrawl
 
 

@@ -8,6 +8,7 @@ from gossamer.api.route import Route
 from gossamer.api.routes import (
     actions,
     events,
+    fetchers,
     folder,
     history,
     hosts,
@@ -113,6 +114,16 @@ ROUTES = (
         *("POST", f"{API}/retry", actions.retry, "Queue again what failed or was refused for a reason that can pass"),
         scope="control",
         errors=(400, 404, 409, 503),
+    ),
+    Route(
+        *("POST", f"{API}/crawler/report", fetchers.report, "What came of a job that a fetcher was given"),
+        scope="fetch",
+        errors=(409, 413, 503),
+    ),
+    Route(
+        *("POST", f"{API}/fetchers/{{fetcher}}/drain", fetchers.drain, "A fetcher gets no more jobs, and ends"),
+        scope="control",
+        errors=(404, 409, 503),
     ),
     Route("GET", f"{API}/quarantine", actions.quarantine, "URLs that killed their workers"),
     Route(

@@ -122,7 +122,7 @@ class WarcArchive(SegmentArchive):
             if not isinstance(result, Fetched | Moved):
                 spans.append(None)
                 continue
-            if len(result.body) > LARGE_BODY_BYTES:
+            if result.body_bytes > LARGE_BODY_BYTES:
                 members = await asyncio.to_thread(encode, outcome, result)
             else:
                 members = encode(outcome, result)
@@ -157,7 +157,7 @@ def others() -> Generator[None]:
 
 def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     """The records of one exchange. Pure: it may run in any thread."""
-    exchange, body, verdict = result.exchange, result.body, outcome.verdict
+    exchange, verdict = result.exchange, outcome.verdict
     not_modified = exchange.status == HTTPStatus.NOT_MODIFIED
     uri, date = uri_text(outcome.lease.url), date_text(exchange.started_at)
     request_id, page_id = record_id("request", uri, date), record_id("page", uri, date)
@@ -170,7 +170,7 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     if exchange.ip:
         of_page.append(f"WARC-IP-Address: {one_line(exchange.ip)}")
     if not not_modified:  # the payload that a 304 speaks of is not its empty body
-        digest = outcome.content_hash or hashlib.sha256(body).hexdigest()
+        digest = outcome.content_hash or hashlib.sha256(result.body).hexdigest()
         of_page.append(f"WARC-Payload-Digest: sha256:{digest}")
     if exchange.truncated:
         of_page.append(f"WARC-Truncated: {'length' if exchange.truncated == 'length' else 'unspecified'}")
@@ -196,12 +196,12 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         if verdict.at is not None:
             of_page.append(f"WARC-Refers-To-Date: {date_text(verdict.at)}")
         # How long the payload behind a 304 is, nobody said.
-        head = response_head(exchange, None if not_modified else len(body))
+        head = response_head(exchange, None if not_modified else result.body_bytes)
         page = member("revisit", of_page, head)
     elif is_http:
-        page = member("response", of_page, response_head(exchange, len(body)), body)
+        page = response(of_page, response_head(exchange, result.body_bytes), result)
     else:
-        page = member("resource", of_page, b"", body)  # other protocols have no head
+        page = member("resource", of_page, b"", result.body)  # other protocols have no head
     # Whose links are sent (loop.py) has them here as well, so that the link graph is whole. Of a page that is as it
     # was at the visit before they are here already.
     if isinstance(result, Moved) or not_modified or verdict.kind == "unchanged" or not outcome.has_own_links:
@@ -341,18 +341,30 @@ def is_blank(line: bytes) -> bool:
         return not line.decode("latin-1").strip()
 
 
+def response(fields: list[str], head: bytes, result: Fetched | Moved) -> bytes:
+    """Taken as it is where a fetcher has packed the very same record."""
+    packed = result.packed if isinstance(result, Fetched) else None
+    if packed is not None and packed.start == start_of("response", fields, head, result.body_bytes) + head:
+        return packed.member
+    return member("response", fields, head, result.body)
+
+
 def member(kind: str, fields: list[str], head: bytes, body: Body = b"") -> bytes:
     """One record as one gzip member. Its block comes in two parts, so that a large body is never copied; a small one
     is, because to compress all at once takes half of the time for a small record, and a seventh less for a page."""
-    if not body:  # a body has a digest of its own; another one of 21 KB takes 15 to 40 µs
-        fields = [*fields, f"WARC-Block-Digest: sha256:{hashlib.sha256(head).hexdigest()}"]
-    start = f"WARC/1.1\r\nWARC-Type: {kind}\r\n" + "\r\n".join(fields)
-    start += f"\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
-    parts = (start.encode(), head, body, b"\r\n\r\n")
+    parts = (start_of(kind, fields, head, len(body)), head, body, b"\r\n\r\n")
     if len(body) <= LARGE_BODY_BYTES:
         return isal_zlib.compress(b"".join(parts), LEVEL, wbits=GZIP)
     gzip = isal_zlib.compressobj(LEVEL, wbits=GZIP)
     return b"".join([*map(gzip.compress, parts), gzip.flush()])
+
+
+def start_of(kind: str, fields: list[str], head: bytes, body_bytes: int) -> bytes:
+    """What stands before the block of a record."""
+    if not body_bytes:  # a body has a digest of its own; another one of 21 KB takes 15 to 40 µs
+        fields = [*fields, f"WARC-Block-Digest: sha256:{hashlib.sha256(head).hexdigest()}"]
+    start = f"WARC/1.1\r\nWARC-Type: {kind}\r\n" + "\r\n".join(fields)
+    return f"{start}\r\nContent-Length: {len(head) + body_bytes}\r\n\r\n".encode()
 
 
 def record_id(*parts: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from contextlib import ExitStack, closing
 from hashlib import blake2b
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     add_setting(verb, "crawl.exclude", "RE", "no URLs in which this pattern is found; may be repeated")
     add_setting(verb, "politeness.delay_s", "TIME", "wait after each answer of a host (default: 1 s)")
     add_setting(verb, "crawl.workers", "N", "worker processes (default: one a core)")
+    add_setting(verb, "fetchers.listen", "HOST:PORT", "let fetchers fetch, which join here (`gossamer fetcher`)")
     add_setting(verb, "crawl.contact", "WHO", "mail address or URL, for those who run the sites")
     verb.add_argument(
         "--allow-private",
@@ -107,6 +109,9 @@ def run(arguments: argparse.Namespace) -> int:
             )
         if seeds.first is None and not folder.is_crawl:
             raise UsageError(f"{path} is not a crawl yet: give at least one URL to start from, or --file with a list")
+        if tree.fetchers.listen:
+            with extra("services"):
+                import_module("grpc")  # found out now, and not by each worker
         folder.create()
         if not tree.crawl.contact and not tree.crawl.allow_private:
             say("no --contact given: those who run the sites cannot reach you; a mail address or a page would help")

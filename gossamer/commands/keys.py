@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.api.keys import Keys, Name
+from gossamer.access.keys import Keys, Name
 from gossamer.api.many.crawls import crawls_in
 from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
@@ -24,7 +24,11 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("dir", metavar="D", help="the crawl's folder, one with several crawls in it, or a frontier's")
     verb.add_argument("--add", metavar="NAME", help="make a key and show it, once")
     verb.add_argument(
-        "--scope", type=OneOf("read", "control"), default="read", metavar="S", help="read or control (read)"
+        "--scope",
+        type=OneOf("read", "control", "fetch"),
+        default="read",
+        metavar="S",
+        help="read, control, or fetch for fetchers (read)",
     )
     verb.add_argument("--remove", metavar="NAME", help="the key of this name is refused from now on")
     verb.add_argument("--json", action="store_true", help="facts as JSON, one object a line")

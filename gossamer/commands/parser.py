@@ -30,6 +30,7 @@ GROUPS = (
         {
             "crawl": "start a crawl, or resume the one in --dir",
             "node": "this machine's part of a crawl that several machines share",
+            "fetcher": "fetch for a crawl that runs elsewhere, from this machine's address",
             "demo": "the whole thing offline in half a minute",
         },
     ),
@@ -57,6 +58,7 @@ GROUPS = (
             "policy": "see or set what holds for a host or a site",
             "retry": "try again what failed because of an outage, or for a reason that can pass",
             "quarantine": "URLs that killed their workers: list, release or drop them",
+            "fetchers": "the fetchers of a running crawl: list them, or send one away",
             "serve": "the control API and the dashboard of a crawl, running or not",
             "keys": "the keys of a crawl's control API: list, make or remove them",
         },
@@ -103,6 +105,7 @@ VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 # Where a verb's file is not commands/VERB.py.
 FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node", "recover": "cluster.recover"}
 FILES["frontier"] = "services.frontier"
+FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
 FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 
 

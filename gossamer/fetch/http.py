@@ -8,7 +8,7 @@ validators the request is conditional, and 304 is an answer too: nothing new.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -49,11 +49,17 @@ class Http:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        may_ask: Callable[[], bool] | None = None,
     ) -> Answer:
+        """`may_ask`: looked at in the moment in which the request would go out."""
         asked_if = conditions(validators) if validators else []
         headers = [*self._headers, *asked_if] if asked_if else self._headers
         received = await self._transfers.perform(
-            url, headers, body_bytes_max=body_bytes_max, incoming_type=partial(HttpIncoming, wanted)
+            url,
+            headers,
+            body_bytes_max=body_bytes_max,
+            incoming_type=partial(HttpIncoming, wanted),
+            may_ask=may_ask,
         )
         if isinstance(received, Received) and received.body and b"\ncontent-encoding:" in received.head.lower():
             received = await self._transfers.unpacked(received, codings_in(received.head), body_bytes_max)

@@ -111,10 +111,8 @@ class Transfers:
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
-        `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at in the
-        moment in which a request would go out, whatever it waited for before. `unheard_s`: a server whose system has
-        not even acknowledged a request by then does not get it any more.
-        """
+        `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at when a
+        request would go out. `unheard_s`: what a server's system has not acknowledged by then is taken back."""
         self.settings = settings
         self.clock = clock
         self._resolver = resolver
@@ -157,6 +155,7 @@ class Transfers:
         *,
         body_bytes_max: int | None = None,
         incoming_type: Callable[[FetchSettings, int, Path | None, IdleConnections], Incoming] = Incoming,
+        may_ask: Callable[[], bool] | None = None,  # instead of that of all
     ) -> Received | NotAsked:
         if has_bad_port(url):  # a redirect of robots.txt comes here without passing the link filter
             return Refused(Reason.BAD_PORT, url)
@@ -171,15 +170,17 @@ class Transfers:
             return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
         incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-        received = await self._once(url, host, headers, address, incoming, verify=True)
+        received = await self._once(url, host, headers, address, incoming, may_ask, verify=True)
         if incoming.had_news:  # nothing was asked yet, and that connection is gone now
             incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-            received = await self._once(url, host, headers, address, incoming, verify=True)
+            received = await self._once(url, host, headers, address, incoming, may_ask, verify=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
             incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
             received = await self._once(
-                url, host, headers, address, incoming, verify=False, tls_fault=received.detail or "not verified"
+                *(url, host, headers, address, incoming, may_ask),
+                verify=False,
+                tls_fault=received.detail or "not verified",
             )
         if incoming.is_too_late:
             return Postponed(NOT_OURS_S, Reason.OWNERSHIP)
@@ -272,6 +273,7 @@ class Transfers:
         headers: Sequence[bytes],
         address: str,
         incoming: Incoming,
+        may_ask: Callable[[], bool] | None,
         *,
         verify: bool,
         tls_fault: str = "",
@@ -287,7 +289,7 @@ class Transfers:
             self._multi,
             allow_private=self._allow_private,
             unheard_s=self._unheard_s,
-            may_ask=self._may_ask,
+            may_ask=may_ask or self._may_ask,
         )
         started_at = self.clock.now()
         self.under_way[curl] = UnderWay(host, started_at)

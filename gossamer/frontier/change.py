@@ -335,7 +335,7 @@ class Change:
     def count(self, host: Host, step: Step, outcome: Outcome, *, is_first: bool) -> None:
         totals, result = self._meta.totals, outcome.result
         if isinstance(result, Fetched):
-            body_bytes = len(result.body)
+            body_bytes = result.body_bytes
             host.crawled_at = result.exchange.started_at
             if is_first:
                 totals.pages += 1

@@ -40,6 +40,7 @@ from gossamer.frontier.retry import Cursor, release_url
 from gossamer.frontier.rules.limits import Values
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Filter, Planner, Store
+from gossamer.outlinks import OwnLinks
 from gossamer.records import (
     Answer,
     Claim,
@@ -105,7 +106,7 @@ class Frontier:
         )
         if not is_clean:
             parts.meta.floor_at = clock.now()  # durable with what is given back: the next owner keeps to it, too
-        parts.front.leave_alone(parts.meta.floor_at, politeness.delay_s)
+        parts.front.leave_alone(parts.meta.floor_at, parts.unsure_s)
         frontier = cls(parts)
         if parts.reader.has_anything:
             frontier._give_back(parts.recorder.found())
@@ -115,7 +116,7 @@ class Frontier:
     def _give_back(self, culprit: Url | None = None) -> None:
         """Whatever was in flight stands in its queue again, and its host is left alone for its delay."""
         parts, change = self._parts, self._parts.change()
-        kills_max, delay_s = parts.limits.kills_max, parts.politeness.delay_s
+        kills_max, delay_s = parts.limits.kills_max, parts.unsure_s
         recover(parts.store, parts.reader, parts.meta, change, culprit, kills_max, delay_s)
         change.write(sync=True)
 
@@ -287,7 +288,7 @@ class Frontier:
 
     # ---- add ---------------------------------------------------------------------------------------------
 
-    def add(self, links: Iterable[Link], *, sync: bool = True, position: int | None = None) -> int:
+    def add(self, links: Iterable[Link | OwnLinks], *, sync: bool = True, position: int | None = None) -> int:
         """Let links in through the link filter; those seen before change nothing. Returns how many URLs are new.
 
         `position`: of the link log, behind them; kept in the same batch as the last of them."""
@@ -303,7 +304,7 @@ class Frontier:
         change = parts.change()
         parts.seen.remake_some()
         parts.lifted.bring_back(change)
-        expire(parts.leases, parts.store, parts.front, parts.politeness.delay_s, change.now, parts.clock.awake())
+        expire(parts.leases, parts.store, parts.front, parts.unsure_s, change.now, parts.clock.awake())
         parts.due.wake(change)
         parts.revisits.wake(change)
         parts.choice.fill_slots(change)

@@ -70,6 +70,7 @@ class Outcomes:
         self._totals = meta.totals
         self._limits = limits
         self._politeness = politeness
+        self._unsure_s = max(politeness.delay_s, limits.unsure_s)
         self._planner = planner
         self._waits_s = waits(limits.retries_s, limits.rests_s)
         self.claims = PartitionReader(store).claims()  # of what was finished last
@@ -113,7 +114,7 @@ class Outcomes:
     def give_back(self, lease: Lease, now: float) -> None:
         if self._leases.of(lease) is not None:
             batch = self._store.batch()
-            take_back(self._leases, batch, self._front, lease.id[TURN_BYTES:], self._politeness.delay_s, now)
+            take_back(self._leases, batch, self._front, lease.id[TURN_BYTES:], self._unsure_s, now)
             self._store.write(batch, sync=False)
 
     # ---- the page is stored, and its links are sent ------------------------------------------------------

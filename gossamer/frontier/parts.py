@@ -136,6 +136,11 @@ class Parts:
             moved_back_s=moved_back_s,
         )
 
+    @property
+    def unsure_s(self) -> float:
+        """The least delay of a host that was asked, and nobody knows how and when that ended."""
+        return max(self.politeness.delay_s, self.limits.unsure_s)
+
     def change(self) -> Change:
         """A batch of this moment."""
         now = self.clock.now()

@@ -17,6 +17,7 @@ from gossamer.seeds import SeedList
 from gossamer.text import COMMAND, counted, explained, size
 
 Facts = dict[str, Any]
+STALE_S = 3.0  # a fetcher that was not heard for so long gets no job (fetchers/messages.py)
 
 
 def is_all_done(totals: Totals, seeds: SeedList) -> bool:
@@ -75,6 +76,9 @@ def now_facts(now: Now) -> Facts:
         "memory_bytes": now.memory_bytes,
         "workers": [msgspec.to_builtins(worker) for worker in now.workers],
         "sinks": [sink_facts(sink, now) for sink in now.sinks],
+        "fetchers": [msgspec.to_builtins(fetcher) for fetcher in now.fetchers],
+        "fetch_reports_ignored": dict(sorted(now.fetch_reports_ignored.items())),
+        "fetch_jobs_lost": now.fetch_jobs_lost,
     }
 
 
@@ -158,11 +162,25 @@ def now_text(now: Facts) -> list[str]:
         behind = "" if sink["behind"] is None else f", {sink['behind']:,} behind"
         lines.append(f"  {sink['sink']:<12} {sink['records']:>12,}   records handed on{behind}")
         lines += [f"               {'waits':>12}   {sink['trouble']}"] if sink["trouble"] else []
+    lines += fetchers_text(now["fetchers"])
     return lines + [
         f"  worker {worker['number']:<5} {worker['state']:>12}   {worker['in_flight']:,} in flight,"
         f" {counted(len(worker['partitions']), 'partition')}, {size(worker['memory_bytes'])}"
         for worker in now["workers"]
     ]
+
+
+def fetchers_text(fetchers: list[Facts]) -> list[str]:
+    return [
+        f"  {each['name']:<12} {fetcher_state(each):>12}   {each['jobs']:,} of {each['room']:,} jobs,"
+        f" {each['done']:,} done, {size(each['bytes'])}, at {each['address']}"
+        + (f" in {each['region']}" if each["region"] else "")
+        for each in fetchers
+    ]
+
+
+def fetcher_state(fetcher: Facts) -> str:
+    return "leaving" if fetcher["is_leaving"] else "silent" if fetcher["silent_s"] >= STALE_S else "fetching"
 
 
 def resting_text(folder: str, urls: int, hosts: dict[str, int]) -> list[str]:

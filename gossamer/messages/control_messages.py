@@ -69,6 +69,29 @@ class Retry(Message, frozen=True):
     others: tuple[str, ...] = ()  # in a cluster: further hosts of the same site, which are in the same partition
 
 
+class FetchReport(Message, frozen=True):
+    """What came of a job of a fetcher, reported beside its stream. Answered with `ReportTaken`."""
+
+    crawl: str
+    lease: str  # in hexadecimal digits
+    epoch: int
+    url: Url
+    status: int  # of HTTP; 0: there was no answer
+    content_hash: str = ""  # SHA-256 of the body
+    body_bytes: int = 0
+    links: tuple[Url, ...] = ()
+    body: bytes = b""
+    content_type: str = ""
+    location: str = ""  # of a redirect
+    error: str = ""  # why there was no answer
+
+
+class DrainFetcher(Message, frozen=True):
+    """This fetcher gets no more jobs, and ends. Answered when all workers know."""
+
+    name: str
+
+
 # ---- answered ------------------------------------------------------------------------------------------------
 
 
@@ -110,6 +133,21 @@ class Wait(msgspec.Struct, frozen=True, array_like=True):
     ]  # of a host; of a URL that failed, or of a host that rests; of a page, again
     host: str = ""
     reason: Reason | None = None  # why not before
+
+
+class FetcherNow(msgspec.Struct, frozen=True):
+    """A fetcher, as all workers that it has a stream to know it."""
+
+    name: str
+    region: str
+    address: str
+    processes: bool  # it reads what it fetches
+    is_leaving: bool  # it gets no more jobs
+    jobs: int  # that it has
+    room: int  # for jobs
+    done: int  # since it came
+    bytes: int
+    silent_s: float
 
 
 class SinkNow(msgspec.Struct, frozen=True):
@@ -180,6 +218,9 @@ class Now(Message, frozen=True):
     wait: Wait | None = None  # None: somebody may be asked now, or there is nobody
     sinks: tuple[SinkNow, ...] = ()
     cluster: ClusterNow | None = None  # None: this machine is alone
+    fetchers: tuple[FetcherNow, ...] = ()
+    fetch_reports_ignored: dict[str, int] = msgspec.field(default_factory=dict)  # by why
+    fetch_jobs_lost: int = 0
 
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")
@@ -261,5 +302,9 @@ class Retried(Message, frozen=True):
     urls: int
 
 
-ToCrawl = AskNow | AskRecent | Watch | Steer | AddSeeds | ReleaseUrl | Retry
-FromCrawl = Now | RecentPoints | EventBatch | SeedsAdded | UrlReleased | Retried
+class ReportTaken(Message, frozen=True):
+    reason: str  # why it changes nothing; empty: it does
+
+
+ToCrawl = AskNow | AskRecent | Watch | Steer | AddSeeds | ReleaseUrl | Retry | FetchReport | DrainFetcher
+FromCrawl = Now | RecentPoints | EventBatch | SeedsAdded | UrlReleased | Retried | ReportTaken

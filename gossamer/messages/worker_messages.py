@@ -16,7 +16,16 @@ from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
-from gossamer.messages.control_messages import Event, ReleaseUrl, RestingHost, SlowHost, Wait
+from gossamer.messages.control_messages import (
+    Event,
+    FetcherNow,
+    FetchReport,
+    ReleaseUrl,
+    ReportTaken,
+    RestingHost,
+    SlowHost,
+    Wait,
+)
 from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.records import Reason, Seed
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
@@ -85,6 +94,7 @@ class Ask(Message, frozen=True):
     wants_statistics: bool = False
     owned_until: float | None = None  # by `Clock.boottime`: nothing is asked for after that; None: no end
     links_read: dict[int, int] | None = None  # of a cluster, now and then: how far the owner of each partition read
+    drained: tuple[str, ...] = ()  # fetchers that get no more jobs
 
 
 class Allow(Message, frozen=True):
@@ -113,6 +123,15 @@ class Returned(msgspec.Struct, frozen=True, array_like=True):
     key: str  # of the setting that was raised; `policy`
     why: str  # what has changed, in words
     urls: int  # that are queued again
+
+
+class FetchersReport(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker's fetchers do, where it has any."""
+
+    port: int = 0  # at which this worker gives jobs
+    fetchers: tuple[FetcherNow, ...] = ()
+    ignored: dict[str, int] = {}  # since the worker lives: what fetchers said that changed nothing, by why
+    lost: int = 0  # jobs that were never answered
 
 
 class Report(Message, frozen=True):
@@ -145,6 +164,7 @@ class Report(Message, frozen=True):
     instructed: dict[int, list[tuple[int, int]]] = msgspec.field(
         default_factory=dict
     )  # of each partition, in a cluster: `Meta.instructed`
+    fetchers: FetchersReport = FetchersReport()
 
 
 class AddSeeds(Message, frozen=True):
@@ -205,5 +225,6 @@ class NoRoom(Message, frozen=True):
 
 
 ToSupervisor = Hello | Ready | Assigned | Report | Done | Said | Failure | Damaged | NoRoom | shared.Question
+ToSupervisor |= ReportTaken
 ToWorker = Welcome | Assign | Revoke | Lose | Owners | Ask | Allow | AddSeeds | ReleaseUrl | Retry | Leave
-ToWorker |= Instruct | shared.Reply
+ToWorker |= Instruct | FetchReport | shared.Reply

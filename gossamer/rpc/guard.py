@@ -1,24 +1,24 @@
 """Who may call what: the keys and scopes of the HTTP API, shown as gRPC metadata `authorization: Bearer KEY`.
 
 With keys nothing but health answers without one; without keys the server listens on loopback only, and whoever is on
-this machine may call everything. A key with the scope `read` calls the methods that a service names as such, one with
-`control` all. The check is made once a call: a stream that has begun goes on until it ends. What the disk does to us
-ends a call with UNAVAILABLE and the reason.
+this machine may call everything. A key with the scope `read` or `fetch` calls the methods that a service names as
+such, one with `control` all. The check is made once a call: a stream that has begun goes on until it ends. What the
+disk does to us ends a call with UNAVAILABLE and the reason.
 """
 
 from __future__ import annotations
 
 import inspect
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 import grpc
 from grpc.aio import ServerInterceptor, ServicerContext
 
-from gossamer.api.guard import ANYBODY_HERE, Guard
-from gossamer.api.route import NoAnswer
+from gossamer.access.callers import ANYBODY_HERE, Caller, Callers, NoAccess
+from gossamer.access.keys import Scope
 from gossamer.folder import FolderError
 from gossamer.frontier.disk.faults import StoreDamaged
 
@@ -35,11 +35,11 @@ Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Any]]
 
 
 class RpcGuard(ServerInterceptor):  # type: ignore[misc]  # gRPC has no types
-    """`reads`: the full names of methods that a key which may only look may call."""
+    """`scopes`: of the keys that may call a method, by its full name; all others need `control`."""
 
-    def __init__(self, guard: Guard, reads: frozenset[str]) -> None:
-        self._guard = guard
-        self._reads = reads
+    def __init__(self, callers: Callers, scopes: Mapping[str, Scope]) -> None:
+        self._callers = callers
+        self._scopes = scopes
 
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
@@ -80,19 +80,20 @@ class RpcGuard(ServerInterceptor):  # type: ignore[misc]  # gRPC has no types
         """Ends the call where it may not go on."""
         try:
             caller = self._caller(context)
-            if not caller.can_control and method not in self._reads:
-                raise NoAnswer(403, "needs_control", "this key may look, but not steer")
-        except NoAnswer as no:
+            needed = self._scopes.get(method, "control")
+            if not caller.may(needed):
+                raise NoAccess(403, f"needs_{needed}", f"this key is for {caller.scope}, and this needs {needed}")
+        except NoAccess as no:
             await context.abort(CODES[no.status], str(no))
 
-    def _caller(self, context: ServicerContext) -> Any:
-        if not self._guard.needs_key:
+    def _caller(self, context: ServicerContext) -> Caller:
+        if not self._callers.needs_key:
             return ANYBODY_HERE
         shown = dict(context.invocation_metadata() or ()).get("authorization", "")
         scheme, _, key = str(shown).partition(" ")
         if scheme.lower() != "bearer":
-            raise NoAnswer(401, "no_key", "a key is needed, as metadata `authorization: Bearer KEY`")
-        return self._guard.of_key(_address(context.peer()), key.strip())
+            raise NoAccess(401, "no_key", "a key is needed, as metadata `authorization: Bearer KEY`")
+        return self._callers.of_key(_address(context.peer()), key.strip())
 
 
 def _address(peer: str) -> str:

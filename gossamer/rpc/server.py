@@ -22,8 +22,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
-from gossamer.api.guard import Guard, is_loopback
-from gossamer.api.keys import Keys
+from gossamer.access.callers import Callers, is_loopback
+from gossamer.access.keys import Keys, Scope
 from gossamer.clock import Clock
 from gossamer.config import ConfigError, UsageError
 from gossamer.folder import FolderError
@@ -40,6 +40,13 @@ class Service:
     descriptor: ServiceDescriptor  # of its .proto
     servicer: object  # has an asynchronous method for each of the descriptor's
     reads: frozenset[str] = field(default_factory=frozenset)  # methods that a key may call which may only look
+    fetches: frozenset[str] = field(default_factory=frozenset)  # and those of a key for fetchers
+
+    @property
+    def scopes(self) -> dict[str, Scope]:
+        path = f"/{self.descriptor.full_name}"
+        reads: dict[str, Scope] = {f"{path}/{method}": "read" for method in self.reads}
+        return reads | {f"{path}/{method}": "fetch" for method in self.fetches}
 
 
 class RpcServer:
@@ -48,15 +55,16 @@ class RpcServer:
     def __init__(self, services: Sequence[Service], listen: str, settings: RpcSettings, keys: Keys, clock: Clock):
         host, self._port = address_in(listen)
         check(host, settings, keys)
-        guard = Guard(
+        callers = Callers(
             keys, clock, is_local=is_loopback(host), failures_a_minute=settings.failures_a_minute,
             is_behind=bool(settings.client_ca_file) and not keys.all(),
         )  # fmt: skip
-        reads = {f"/{service.descriptor.full_name}/{method}" for service in services for method in service.reads}
-        reads |= {f"/{name}/ServerReflectionInfo" for name in ("grpc.reflection.v1alpha.ServerReflection",)}
+        scopes: dict[str, Scope] = {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "read"}
+        for service in services:
+            scopes |= service.scopes
         self._host, self._settings = host, settings
         self._server = grpc.aio.server(
-            interceptors=[RpcGuard(guard, frozenset(reads))],
+            interceptors=[RpcGuard(callers, scopes)],
             maximum_concurrent_rpcs=CALLS_MAX,
             options=[
                 ("grpc.so_reuseport", 0),
@@ -102,10 +110,10 @@ class RpcServer:
         )
         return int(self._server.add_secure_port(where, credentials))
 
-    async def stop(self) -> None:
+    async def stop(self, within_s: float = STOP_S) -> None:
         """Lets the calls end that are under way, for a while."""
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(STOP_S)
+        await self._server.stop(within_s)
 
     async def until_told(self) -> None:
         """Until SIGINT or SIGTERM, and then `stop`."""

@@ -90,8 +90,8 @@ class Log:
         event, url = "fetch", outcome.lease.url
         fields: dict[str, Field] = {}
         match result:
-            case Fetched(body=body):
-                fields = {"bytes": len(body), "verdict": outcome.verdict.kind}
+            case Fetched(body_bytes=body_bytes):
+                fields = {"bytes": body_bytes, "verdict": outcome.verdict.kind}
             case Moved(body=body, target=target):
                 fields = {"bytes": len(body), "moved_to": target}
             case RobotsRead():

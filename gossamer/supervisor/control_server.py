@@ -46,6 +46,7 @@ class Controlled(Protocol):
     seeds: SeedList
     seeds_known: Index
     status: CrawlStatus
+    drained: set[str]
 
     def set_pause(self, why: str) -> None: ...
     def stop(self, why: str) -> None: ...
@@ -170,6 +171,11 @@ class ControlServer:
                     return control_messages.UrlReleased(
                         canonicalize(url) == url and await self._release_url(url, question)
                     )
+                case control_messages.FetchReport():
+                    return control_messages.ReportTaken(await self._supervisor.pool.report(question))
+                case control_messages.DrainFetcher(name=name):
+                    self._supervisor.drained.add(name)
+                    await self._supervisor.next_round()
                 case control_messages.Retry(host=host, reason=reason):
                     return control_messages.Retried(await self._retry(host, reason))
         except (FolderError, OSError) as fault:

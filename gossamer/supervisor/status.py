@@ -5,8 +5,11 @@ The supervisor hands over every round of reports; the terminal, the log and whoe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import chain, zip_longest
+
+from msgspec.structs import replace
 
 from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
@@ -14,7 +17,7 @@ from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.rules.priority import by_tenth
-from gossamer.messages.control_messages import Event, Now, Point, RecentPoints, SinkNow, WorkerNow
+from gossamer.messages.control_messages import Event, FetcherNow, Now, Point, RecentPoints, SinkNow, WorkerNow
 from gossamer.messages.node_messages import ClusterNow, KeepingCounts
 from gossamer.messages.worker_messages import Report
 from gossamer.schedule.recrawl_plan import RecrawlPlan
@@ -126,6 +129,11 @@ class CrawlStatus:
             wait=min((report.wait for report in reports if report.wait), key=lambda wait: wait.at, default=None),
             sinks=tuple(self.sinks.values()),
             cluster=self.of_cluster() if self.of_cluster is not None else None,
+            fetchers=tuple(fetchers_in(reports)),
+            fetch_reports_ignored=dict(
+                sum((Counter(report.fetchers.ignored) for report in self._ever.values()), Counter())
+            ),
+            fetch_jobs_lost=sum(report.fetchers.lost for report in self._ever.values()),
         )
 
     def recent(self) -> RecentPoints:
@@ -165,3 +173,25 @@ class CrawlStatus:
             statuses=[then + now for then, now in zip_longest(before.statuses, progress.status_classes, fillvalue=0)],
             fetch_s=[then + now for then, now in zip_longest(before.fetch_s, progress.fetch_s, fillvalue=0)],
         )
+
+
+def fetchers_in(reports: Iterable[Report]) -> list[FetcherNow]:
+    """Each once, whatever workers it has streams to."""
+    found: dict[tuple[str, str], FetcherNow] = {}
+    for each in (fetcher for report in reports for fetcher in report.fetchers.fetchers):
+        key = (each.name, each.address)
+        before = found.get(key)
+        found[key] = each if before is None else together(each, before)
+    return [found[key] for key in sorted(found)]
+
+
+def together(one: FetcherNow, other: FetcherNow) -> FetcherNow:
+    return replace(
+        one,
+        is_leaving=one.is_leaving or other.is_leaving,
+        jobs=one.jobs + other.jobs,
+        room=one.room + other.room,
+        done=one.done + other.done,
+        bytes=one.bytes + other.bytes,
+        silent_s=max(one.silent_s, other.silent_s),
+    )

@@ -48,6 +48,7 @@ from gossamer.supervisor.alerts import Alerts, cause
 from gossamer.supervisor.cluster import Cluster
 from gossamer.supervisor.control_server import ControlServer
 from gossamer.supervisor.coordinator import Coordinator
+from gossamer.supervisor.fetchers import FetchersJoin
 from gossamer.supervisor.recrawl_coordinator import Recrawl, RecrawlCoordinator
 from gossamer.supervisor.returns import Returns
 from gossamer.supervisor.seeding import SeedFeed
@@ -166,6 +167,7 @@ class Supervisor:
         self._replace_at = 0.0  # not before, where workers ended because the disk was full
         self._shared: LocalShared
         self._sinks: Sinks
+        self.drained: set[str] = set()  # fetchers that get no more jobs
         self._wake = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []  # for the next round
         self._feeding: asyncio.Task[None] | None = None
@@ -199,6 +201,7 @@ class Supervisor:
                     node=self._cluster.identity if self._cluster is not None else "",
                 ) as self.pool,
                 ControlServer(self, self.pool.sockets / "control", tasks) as self._control_server,
+                FetchersJoin(self.folder, config, self.pool, self.clock, self.say),
                 Sinks(self.folder, config.sinks, self.clock, self.warn, self._cluster) as self._sinks,
             ):
                 self.status.sinks = self._sinks.now
@@ -306,7 +309,10 @@ class Supervisor:
         waits = status.totals_at_start is None or bool(self.ending or paused)
         waiting, self._waiting = self._waiting, []
         recrawl_plan, self._recrawl_plan = self._recrawl_plan, None
-        ask = Ask(waits, coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan)
+        ask = Ask(
+            *(waits, coordinator.wants_back, bool(self.ending), self._control_server.is_watched, recrawl_plan),
+            drained=tuple(self.drained),
+        )
         if self._cluster is not None:
             ask = replace(
                 ask,

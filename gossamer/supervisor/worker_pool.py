@@ -21,13 +21,14 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import ExitStack
 
 from gossamer import config as configuration
-from gossamer.cluster.partitions import Owners, deal
+from gossamer.cluster.partitions import Owners, deal, partition_of
 from gossamer.cluster.shared import LocalShared
 from gossamer.cluster.wire import Answer, BadMessage, Disconnected, Message, Peer, listen
 from gossamer.folder import EPOCHS_AT_ONCE, CrawlFolder
 from gossamer.frontier.disk.tables import Totals
 from gossamer.interfaces import LaterOwner
 from gossamer.messages import worker_messages
+from gossamer.messages.control_messages import FetchReport, ReportTaken
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.settings import Tree
 from gossamer.supervisor.coordinator import Coordinator, Heard
@@ -196,6 +197,14 @@ class WorkerPool:
         except Disconnected:
             return None
 
+    async def report(self, report: FetchReport) -> str:
+        """Tell the owner of a URL what came of it; why that changes nothing, or nothing."""
+        owner = self.owners[partition_of(report.url, self._config.crawl.partitions)]
+        try:
+            return (await self._peer(owner).call(report, ReportTaken)).reason if owner is not None else "unknown"
+        except Disconnected:
+            return "unknown"
+
     def allow(self, number: int, pages: int) -> None:
         peer = self.members[number].peer if number in self.members else None
         if peer is not None:
@@ -276,6 +285,7 @@ class WorkerPool:
                 | worker_messages.Assigned()
                 | worker_messages.Report()
                 | worker_messages.Done()
+                | ReportTaken()
             ):
                 raise BadMessage(f"said {type(message).__name__} unasked")
         return self._shared.answer(message, member.number)  # type: ignore[arg-type]  # all that is left
@@ -371,6 +381,9 @@ class WorkerPool:
             self._release()
         except (Disconnected, LaterOwner):
             pass  # one of the two died, or it is not ours any more; what is left to do is seen by the next deal
+        except asyncio.CancelledError:
+            self._is_ending = True  # something else has failed, and ends all of it
+            raise
         finally:
             self._moving.discard(partition)
             self._lost_on_the_way.discard(partition)

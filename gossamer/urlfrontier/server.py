@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from gossamer.access.keys import Keys
 from gossamer.api.guard import Guard
-from gossamer.api.keys import Keys
 from gossamer.api.route import Route
 from gossamer.api.routes.metrics import MEDIA_TYPE
 from gossamer.api.routes.static_files import health

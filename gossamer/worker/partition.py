@@ -35,18 +35,20 @@ from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, LinksLost, Mark, OwnJournal, SharedState
 from gossamer.messages.worker_messages import Report
+from gossamer.outlinks import OwnLinks
 from gossamer.questions import Question
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
-from gossamer.settings import DAY_S, Tree
+from gossamer.settings import DAY_S, FrontierSettings, Tree
 from gossamer.url.link_filter import LinkFilter
 from gossamer.worker.restore import Restored
 
 NOTE = "snapshot.json"
 LOCK_S = 10.0  # a store may still be held by a worker that is just being killed
 LOCK_LOOK_S = 0.02
+LEASE_JOBS = 4  # a lease lasts at least so many times as long as a job for a fetcher
 
 
 Say = Callable[[str], None]
@@ -186,7 +188,7 @@ class Partition:
                 store.folder,
                 around.clock,
                 around.link_filter,
-                config.frontier.share(partitions=config.crawl.partitions),
+                frontier_settings(config),
                 config.politeness,
                 config.traps,
                 around.link_filter.is_home,
@@ -289,7 +291,7 @@ class Partition:
 
     # ---- links -------------------------------------------------------------------------------------------
 
-    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int:
+    def apply_links(self, links: Iterable[Link | OwnLinks], position: int | None = None, *, sync: bool = True) -> int:
         """Add links; returns how many URLs are new. `position`: in the log, behind them; kept in the same batch."""
         return self.frontier.add(links, sync=sync, position=position)
 
@@ -400,6 +402,15 @@ def _check_epoch(store: RocksStore, number: int, epoch: int) -> None:
     last = PartitionReader(store).meta().epoch
     if epoch <= last:
         raise LaterOwner(f"partition {number} was owned in epoch {last}, and this is epoch {epoch}")
+
+
+def frontier_settings(config: Tree) -> FrontierSettings:
+    """Of one partition. Where fetchers fetch, a request may go on after everything here has died: its host is left
+    alone until it is over. A lease has time for a job, and to wait for a fetcher."""
+    shared, job_s = config.frontier.share(partitions=config.crawl.partitions), config.fetchers.job_s(config.fetch)
+    return msgspec.structs.replace(
+        shared, unsure_s=max(shared.unsure_s, job_s), lease_s=max(shared.lease_s, LEASE_JOBS * job_s)
+    )
 
 
 async def _open_store(number: int, around: Surroundings, journal: OwnJournal | None) -> RocksStore:

@@ -71,7 +71,7 @@ class Recent:
             return
         if isinstance(result, Fetched):
             self._pages += 1
-            self._bytes += len(result.body)
+            self._bytes += result.body_bytes
         elif isinstance(result, Failed | Refused):
             self._errors[result.reason] += 1
         elif isinstance(result, RobotsRead) and result.robots.reason is not None:
@@ -192,10 +192,10 @@ def event_of(outcome: Outcome, now: float) -> Event:
     if exchange is not None:
         at, status, took_s = exchange.ended_at, exchange.status, exchange.ended_at - exchange.started_at
     match result:
-        case Fetched(body=body):
+        case Fetched(body_bytes=body_bytes):
             alike = {"same": "same as", "near": "nearly"}.get(outcome.verdict.kind)
             note = f"{alike} {outcome.verdict.of}" if alike else ""
-            return Event(at, "page", url, status, None, len(body), took_s, note)
+            return Event(at, "page", url, status, None, body_bytes, took_s, note)
         case Moved(body=body, target=target):
             return Event(at, "redirect", url, status, None, len(body), took_s, f"to {target}")
         case Failed(reason=reason, detail=detail):

@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 
+from gossamer import interfaces
 from gossamer.archive.opening import open_storage
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock, RealClock
@@ -38,9 +39,9 @@ from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
 from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
-from gossamer.loop import Crawl, OnFinished
+from gossamer.loop import GATHER_S, Crawl, OnFinished
 from gossamer.messages import worker_messages
-from gossamer.messages.control_messages import ReleaseUrl, SlowHost
+from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken, SlowHost
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
@@ -51,6 +52,7 @@ from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
+from gossamer.worker.fetchers_side import FetchersSide
 from gossamer.worker.identity import identity
 from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.owned import Owned
@@ -59,6 +61,7 @@ from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
 from gossamer.worker.waiting import Waiting, looking, returned
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
+JOBS_GATHER_S = 0.05  # between two looks for leases, where fetchers get them: answers come together, too
 BUSY_LOOK_S = 0.02  # while somebody holds a turn of a partition that is given up
 
 
@@ -109,6 +112,7 @@ class Worker:
         self._lost: set[int] = set()  # since they were assigned last
         self._node = welcome.node
         self._side: Elsewhere | None = None  # of a cluster
+        self._fetchers: FetchersSide | None = None
         self._owned = Owned(self.clock, self._end_ownership)
         self._exit = AsyncExitStack()
 
@@ -164,8 +168,10 @@ class Worker:
         self._rules = rules = RobotsCache(self._robots)
         limits = (config.crawl.media_types, config.frontier.rests_s)
         asked = (self.bookings.of, clock, config.robots, agent)
-        fetcher = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
-        processor = Processor(
+        fetcher: interfaces.Fetcher
+        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
+        processor: interfaces.Processor
+        processor = reader = Processor(
             agent,
             config.process,
             schemes=config.fetch.schemes,
@@ -173,7 +179,11 @@ class Worker:
             parameters_kept=config.crawl.parameters_kept,
             may_die=self._sockets is not None,
         )
-        self._exit.push_async_callback(processor.close)
+        self._exit.push_async_callback(reader.close)
+        if config.fetchers.listen:
+            around = (self.partitions, lambda: self._policies, self.complain, look_again)
+            self._fetchers = FetchersSide(self.folder, config, clock, dns, self.shared, *around)
+            fetcher, processor = await self._fetchers.open(here, scheme_fetchers, reader, self._exit)
         self.crawl = Crawl(
             self.partitions,  # type: ignore[arg-type]  # a dict of what implements it
             fetcher,
@@ -187,19 +197,17 @@ class Worker:
             store_near=config.archive.store_near,
             ascend=config.crawl.ascend,
             share_out=share_out,
+            whole_links=bool(self._filters),
             pages_left=None if config.crawl.max_pages is None else 0,
             watch=self._watch_and_log if self._log.has_fetches else self._recent.watch,
             say=self.complain,
             on_finished=self._on_finished,
             reached=self._kill_point,
             may_ask=lambda: self._owned() and not self._held_up,
+            gather_s=JOBS_GATHER_S if self._fetchers else GATHER_S,
         )
-        about = {
-            "http-header-user-agent": identity(config.crawl),
-            "operator": config.crawl.contact,
-            "robots": "classic",
-            "isPartOf": self.folder.path.name,
-        }
+        who = {"http-header-user-agent": identity(config.crawl), "operator": config.crawl.contact}
+        about = {**who, "robots": "classic", "isPartOf": self.folder.path.name}
         storage = open_storage(config.archive, self.folder.archive)
         self._around = Surroundings(
             self.folder,
@@ -274,6 +282,8 @@ class Worker:
                 return self._carry_out(partition_of(url, self.config.crawl.partitions), message)
             case worker_messages.Retry(partition=number) | worker_messages.Instruct(partition=number):
                 return self._carry_out(number, message)
+            case FetchReport():
+                return ReportTaken(self._fetchers.take(message) if self._fetchers else "unknown")
             case worker_messages.Leave():
                 self.crawl.stop()
         return None
@@ -368,6 +378,8 @@ class Worker:
             crawl.is_paused = ask.is_paused
             crawl.look_again()
         self._owned.set_until(ask.owned_until)
+        if self._fetchers:
+            self._fetchers.jobs.drain(frozenset(ask.drained))
         self.links.others_have_read(ask.links_read)
         if (away := self.shared.away) != self._away:
             self._away = away
@@ -401,13 +413,15 @@ class Worker:
             looking=looking(self.partitions),
             shared_away=away,
             instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
+            fetchers=self._fetchers.report() if self._fetchers else worker_messages.FetchersReport(),
         )
         return self._side.told(report) if self._side is not None else report
 
     @property
     def _held_up(self) -> str:
-        """Why nothing more should be leased, by what keeps the state of our partitions elsewhere."""
-        return self._side.keeper.held_up if self._side is not None else ""
+        """Why nothing more should be leased: by what keeps our state elsewhere, or by those who fetch for us."""
+        held_up = self._side.keeper.held_up if self._side is not None else ""
+        return held_up or (self._fetchers.held_up if self._fetchers is not None else "")
 
     def _end_ownership(self) -> None:
         self.complain("not sure any more that our partitions are ours: nothing is asked for until that is known")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 
-from gossamer.api.keys import Keys
+from gossamer.access.keys import Keys
 from gossamer.api.openapi import table
 from gossamer.api.table import ROUTES
 from tests.api.serving import Api, crawling, served, until

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from gossamer.api.keys import Keys, digest
+from gossamer.access.keys import Keys, digest
 from gossamer.api.server import bound, check
 from gossamer.cli import run
 from gossamer.config import ConfigError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gossamer.api.keys import Keys
+from gossamer.access.keys import Keys
 from tests.api.serving import Api, empty_crawl, running
 
 

@@ -14,7 +14,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
-from gossamer.api.keys import Keys
+from gossamer.access.keys import Keys
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError, UsageError
 from gossamer.folder import FolderError

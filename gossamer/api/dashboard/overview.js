@@ -169,6 +169,26 @@ function showMachine(status) {
       item.title = `process ${worker.pid}, ${parts}, ${words.span(worker.cpu_s)} of CPU`;
     },
   );
+  showFetchers(status.fetchers);
+}
+
+const fetcherState = (fetcher) => (fetcher.is_leaving ? "leaving" : fetcher.silent_s >= 3 ? "silent" : "fetching");
+
+function showFetchers(fetchers) {
+  find("#h-fetchers").hidden = fetchers.length === 0;
+  match(
+    find("#fetchers"),
+    fetchers,
+    ({ name, address }) => `${name} ${address}`,
+    () => make("li", {}, make("span.worker-name"), make("span.worker-state"), make("span.quiet")),
+    (item, fetcher) => {
+      const [name, state, note] = item.children;
+      say(name, fetcher.region ? `${fetcher.name} (${fetcher.region})` : fetcher.name);
+      say(state, fetcherState(fetcher));
+      say(note, `${words.count(fetcher.jobs)} jobs, ${words.count(fetcher.done)} done, ${words.size(fetcher.bytes)}`);
+      item.title = `at ${fetcher.address}, room for ${words.count(fetcher.room)} jobs`;
+    },
+  );
 }
 
 // ---- charts -------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from gossamer.access.callers import Caller
+from gossamer.access.keys import Keys
 from gossamer.api import shapes
-from gossamer.api.guard import Caller, Guard
-from gossamer.api.keys import Keys
+from gossamer.api.guard import Guard
 from gossamer.api.many.beside import Beside
 from gossamer.api.many.crawls import Crawls
 from gossamer.api.route import NoAnswer, Route

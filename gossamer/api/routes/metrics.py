@@ -71,6 +71,10 @@ def of_sinks(value: Callable[[control_messages.SinkNow, control_messages.Now], f
     return running(values)
 
 
+def of_fetchers(value: Callable[[control_messages.FetcherNow], float]) -> Value:
+    return running(lambda now: by("fetcher", {each.name: value(each) for each in now.fetchers}))
+
+
 def turned_away(facts: Facts) -> Values:
     return by("reason", facts.totals.turned_away)
 
@@ -176,6 +180,22 @@ METRICS = (
         "sink",
     ),
     gauge("sink_up", "flag", "1: it takes records", of_sinks(lambda sink, now: not sink.trouble), "sink"),
+    # Fetchers, as far as they are there.
+    gauge("fetcher_jobs", "jobs", "jobs that a fetcher has", of_fetchers(lambda one: one.jobs), "fetcher"),
+    gauge("fetcher_room", "jobs", "jobs that it can have at once", of_fetchers(lambda one: one.room), "fetcher"),
+    counter("fetcher_jobs_total", "jobs", "jobs it has answered", of_fetchers(lambda one: one.done), "fetcher"),
+    counter("fetcher_bytes_total", "bytes", "bodies it has sent", of_fetchers(lambda one: one.bytes), "fetcher"),
+    gauge("fetcher_silent_seconds", "seconds", "since heard of", of_fetchers(lambda one: one.silent_s), "fetcher"),
+    counter(
+        "fetch_jobs_lost_total", "jobs", "jobs that nobody answered in time", running(lambda now: now.fetch_jobs_lost)
+    ),
+    counter(
+        "fetch_reports_ignored_total",
+        "reports",
+        "what fetchers said that changed nothing: late, forged or bad",
+        running(lambda now: by("reason", now.fetch_reports_ignored)),
+        "reason",
+    ),
     # A cluster.
     *NODE_METRICS,
     # The machine.

@@ -96,6 +96,7 @@ def policy_shape(policy: own.Policy) -> shapes.Policy:
         paused=policy.paused,
         blocked=policy.blocked,
         trusted=policy.trusted,
+        region=policy.region,
     )
 
 

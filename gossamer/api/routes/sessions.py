@@ -8,9 +8,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from gossamer.access.callers import Caller
 from gossamer.api import shapes
 from gossamer.api.context import Context
-from gossamer.api.guard import SESSION_S, Caller, Guard, address_of, cookie_name
+from gossamer.api.guard import SESSION_S, Guard, address_of, cookie_name
 from gossamer.api.route import JSON
 
 FORM = "application/x-www-form-urlencoded"

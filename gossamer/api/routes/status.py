@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import shutil
 
+import msgspec
+
 from gossamer import __version__
 from gossamer.api import status_shapes as shapes
 from gossamer.api.context import Context
 from gossamer.api.crawl_client import state_of
+from gossamer.api.fetcher_shapes import Fetcher
 from gossamer.api.routes.hosts import counted, share
 from gossamer.api.views import View
 from gossamer.export import positions
@@ -105,6 +108,9 @@ def status_of(
         memory_bytes=now.memory_bytes if now else None,
         disk=at_nodes(disk, now),
         workers=[worker_shape(worker) for worker in now.workers] if now else [],
+        fetchers=[fetcher_shape(fetcher) for fetcher in now.fetchers] if now else [],
+        fetch_reports_ignored=now.fetch_reports_ignored if now else {},
+        fetch_jobs_lost=now.fetch_jobs_lost if now else 0,
         recrawl=shapes.Recrawl(**recrawl_facts(now.recrawl_plan if now else context.folder.recrawl_plan(), totals)),
     )
 
@@ -165,6 +171,11 @@ def worker_shape(worker: control_messages.WorkerNow) -> shapes.Worker:
         cpu_s=round(worker.cpu_s, 2),
         node=worker.node or None,
     )
+
+
+def fetcher_shape(fetcher: control_messages.FetcherNow) -> Fetcher:
+    facts = msgspec.structs.asdict(fetcher)
+    return Fetcher(**facts | {"region": fetcher.region or None, "silent_s": round(fetcher.silent_s, 1)})
 
 
 async def exports(context: Context) -> shapes.Exports:

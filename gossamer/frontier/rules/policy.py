@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.records import Host
-from gossamer.settings import PolitenessSettings
+from gossamer.settings import PolitenessSettings, Region
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -27,6 +27,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     blocked: bool = False  # nothing is asked, what is queued is refused
     trusted: bool = False  # what looks like a trap here is none
     crawl_rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second; of a site all its hosts together
+    region: Region | None = None  # whose fetchers ask; empty: any
 
     @property
     def least_delay_s(self) -> float | None:
@@ -72,6 +73,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             blocked=own.blocked or sites.blocked,
             trusted=own.trusted or sites.trusted,
             crawl_rate=own.crawl_rate if own.crawl_rate is not None else sites.crawl_rate,
+            region=own.region if own.region is not None else sites.region,
         )
 
     def site_rate(self, site: str) -> float | None:

@@ -170,7 +170,7 @@ def after(
             place = known.place or place  # where the content is, and not the word that it is still good
             verdict = known.verdict if known.is_copy else verdict  # of the same page as before
         if not result.is_not_modified:
-            body_bytes, validators = len(result.body), validators_of(result.exchange)
+            body_bytes, validators = result.body_bytes, validators_of(result.exchange)
     described = known if page is None else page
     return (
         UrlRecord(  # by position, in the order of its fields: by name, or by `replace`, it takes four times as long
@@ -197,7 +197,7 @@ def after(
             result.target if isinstance(result, Moved) else None,
             verdict,
             place,
-            known.links if page is None else len(page.links),
+            known.links if page is None else page.link_count,
             described.noindex,
             validators,
             described.simhash,

@@ -2,7 +2,8 @@
 
 A key is 256 bits of chance, shown once, when it is made. The crawl's folder keeps its SHA-256 (`keys.json`, for the
 owner's eyes only): against a secret of that size nothing slower is needed, because there is no list of likely ones
-to try. A key has a name, by which it is removed, and a scope: `read` looks, `control` looks and steers.
+to try. A key has a name, by which it is removed, and a scope: `read` looks, `control` looks and steers, and `fetch`
+is for fetchers, which can do nothing but what their jobs allow.
 
 The file is read again whenever it changes, so a key that is removed is refused from the next request on, by a server
 that is running too.
@@ -27,7 +28,7 @@ from gossamer.text import moment
 FILE_NAME = "keys.json"
 PREFIX = "gossamer_"  # so that a person, or a program that looks for secrets, knows one when it sees it
 
-Scope = Literal["read", "control"]
+Scope = Literal["read", "control", "fetch"]
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._@-]{1,64}\Z")]
 
 
