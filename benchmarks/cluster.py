@@ -1,10 +1,12 @@
 """What does a cluster cost a page? One machine alone, one node, and two nodes, on the same pages and in turn.
 
-    python -m benchmarks.cluster [--hosts 400] [--pages 25] [--page-bytes 21000] [--rounds 3] [--json]
+    python -m benchmarks.cluster [--hosts 400] [--pages 25] [--page-bytes 21000] [--rounds 3] [--cores apart] [--json]
 
 nginx serves the pages, as for `gossamer bench`, and its access log tells the pace; hosts are not left alone between
 two pages (`--delay 0`), all other settings are the defaults. Kafka (one broker, one copy), SeaweedFS and Valkey run
 on the same machine, and their CPU time is told apart. All nodes together have as many workers as one machine has.
+With `--cores apart` all servers run on one core and Gossamer on the others, as if they were other machines: then
+pages a second say what a cluster costs the node itself.
 
 Take enough hosts: one of them is asked for its next page when the last one is finished, which takes a commit (0.2 s)
 and, in a cluster, what Kafka and the object store need to keep it. With 60 hosts that is the limit and not CPU.
@@ -12,8 +14,8 @@ and, in a cluster, what Kafka and the object store need to keep it. With 60 host
 A crawl of a cluster is paused until every node has its share of the partitions. What is told is of the steady part,
 without the first and the last tenth of the pages: CPU time of the supervisors, workers and their children, looked at
 several times a second. Bytes of the topics are those on the broker's disk, packed, in one copy, and of the whole
-crawl. Snapshots are those that were due (`--snapshot-s`, 900 by default: a short run has nearly none); `state` is
-what all stores have on disk at the end, so that a snapshot of all of them is about that.
+crawl. Snapshots are those that were due (`--snapshot-s`, 900 by default: a short run has nearly none; what they take
+at the default is measured by benchmarks.restore); `state` is what all stores have on disk at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import tempfile
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -38,7 +40,7 @@ from obstore import list as list_objects
 from obstore.store import S3Store
 
 from benchmarks.reference import took_once_ms
-from gossamer.bench import nginx
+from gossamer.bench import cores, nginx
 from gossamer.bench.environment import Environment
 from gossamer.bench.mix import Mix, Site, on_disk
 from gossamer.bench.running import cpu_s, tree
@@ -69,11 +71,16 @@ class Servers(NamedTuple):
 
 
 @contextmanager
-def servers(folder: Path, kafka_settings: Mapping[str, str] | None = None) -> Iterator[Servers]:
+def servers(
+    folder: Path, kafka_settings: Mapping[str, str] | None = None, at: Set[int] = frozenset()
+) -> Iterator[Servers]:
+    """`at`: the cores on which they run; empty: any."""
     with ExitStack() as started:
-        kafka = started.enter_context(Kafka(folder / "kafka", heap="512m", settings=dict(kafka_settings or {})))
-        s3 = started.enter_context(SeaweedFS(folder / "s3"))
-        yield Servers(kafka, s3, started.enter_context(Valkey(folder / "valkey")))
+        with cores.on(at):
+            kafka = started.enter_context(Kafka(folder / "kafka", heap="512m", settings=dict(kafka_settings or {})))
+            s3 = started.enter_context(SeaweedFS(folder / "s3"))
+            valkey = started.enter_context(Valkey(folder / "valkey"))
+        yield Servers(kafka, s3, valkey)
 
 
 class Cluster:
@@ -143,19 +150,8 @@ class Cluster:
             for what, topic in named.items()
         }
 
-    def objects(self, prefix: str) -> list[int]:
-        """Their sizes. No file of a snapshot goes before it is a day old, so these are all that were uploaded."""
-        bucket = S3Store(
-            BUCKET,
-            endpoint=self.on.s3.options["endpoint"],
-            access_key_id=SECRETS["access_key_id"],
-            secret_access_key=SECRETS["secret_access_key"],
-            client_options={"allow_http": True},
-        )
-        return [each["size"] for some in list_objects(bucket, prefix=prefix) for each in some]
-
     def snapshot_bytes(self) -> int:
-        return sum(self.objects(f"{self.name}-state/snapshots/files/"))
+        return sum(object_sizes(self.on.s3, f"{self.name}-state/snapshots/files/"))
 
     def state_bytes(self) -> int:
         return sum(
@@ -201,6 +197,18 @@ class Watch:
         return spent[place - 1] + (spent[place] - spent[place - 1]) * (moment - before) / (after - before)
 
 
+def object_sizes(s3: SeaweedFS, prefix: str) -> list[int]:
+    """No file of a snapshot goes before it is a day old, so those are all that were uploaded."""
+    bucket = S3Store(
+        BUCKET,
+        endpoint=s3.options["endpoint"],
+        access_key_id=SECRETS["access_key_id"],
+        secret_access_key=SECRETS["secret_access_key"],
+        client_options={"allow_http": True},
+    )
+    return [each["size"] for some in list_objects(bucket, prefix=prefix) for each in some]
+
+
 def gossamer(*words: object) -> list[str]:
     return [sys.executable, "-m", "gossamer", *map(str, words)]
 
@@ -238,19 +246,21 @@ class Chosen(NamedTuple):
     workers: int  # over all nodes
     partitions: int
     snapshot_s: float
+    cores: cores.Cores
 
 
 def once(kind: str, name: str, folder: Path, site: Site, server: nginx.Nginx, on: Servers, chosen: Chosen) -> Figures:
     folder.mkdir(parents=True)
-    with nginx.serving(server, site, folder) as nginx_pid:
+    with nginx.serving(server, site, folder, chosen.cores.server) as nginx_pid:
         watch = Watch({"gossamer": [], **on.pids(), "nginx": [nginx_pid]})
         try:
             began = time.time()
-            more = crawl(KINDS[kind], name, folder, site, on, chosen, watch)
+            with cores.on(chosen.cores.crawlers):
+                more = crawl(KINDS[kind], name, folder, site, on, chosen, watch)
             elapsed_s = time.time() - began
         finally:
             watch.stop()
-    moments = page_moments(folder / "access.log")
+    moments = nginx.visits(folder / "access.log").moments
     cut = int(len(moments) * nginx.EDGE)
     inner = moments[cut : len(moments) - cut]
     pages = len(inner) - 1
@@ -292,21 +302,11 @@ def crawl(
             made.check(until)
             time.sleep(LOOK_S)
         made.check(until)
-        objects = len(made.objects(f"{name}/"))
+        objects = len(object_sizes(on.s3, f"{name}/"))
         found = {"snapshots": made.snapshot_bytes(), "state": made.state_bytes(), "objects": objects}
         return {**made.topic_bytes(), **found}
     finally:
         made.close()
-
-
-def page_moments(log: Path) -> list[float]:
-    """When each page was first answered."""
-    found: dict[str, float] = {}
-    for line in log.read_text(encoding="utf-8").splitlines():
-        moment, status, _, host, path = line.split(" ", 4)
-        if status == "200" and path != "/robots.txt":
-            found.setdefault(host + path, float(moment))
-    return sorted(found.values())
 
 
 # ---- all of them -----------------------------------------------------------------------------------------
@@ -319,7 +319,10 @@ def main() -> None:
     parser.add_argument("--page-bytes", type=int, default=21_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kinds", default=",".join(KINDS), help="default: all of them")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="over all nodes; default: one a core")
+    parser.add_argument(
+        "--cores", choices=("shared", "apart"), default="shared", help="apart: servers have their own"
+    )
+    parser.add_argument("--workers", type=int, help="over all nodes; default: one a core")
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--snapshot-s", type=float, default=900.0)
     parser.add_argument("--port", type=int, default=18_080, help="of the web server")
@@ -330,11 +333,13 @@ def main() -> None:
     cache = asked.cache.expanduser().absolute()
     server = nginx.find(Environment(cache / "environment", say))
     site = on_disk(Mix(asked.hosts, asked.pages, asked.page_bytes, port=asked.port), cache, say)
-    chosen = Chosen(asked.workers, asked.partitions, asked.snapshot_s)
+    pinned = cores.choose(asked.cores)
+    workers = asked.workers or len(pinned.crawlers) or os.cpu_count() or 1
+    chosen = Chosen(workers, asked.partitions, asked.snapshot_s, pinned)
     rounds: list[dict[str, Figures]] = []
     folder = Path(tempfile.mkdtemp(prefix="gossamer-cluster-"))
     try:
-        with servers(folder / "servers") as on:
+        with servers(folder / "servers", at=pinned.server) as on:
             for number in range(asked.rounds):
                 first = number % len(kinds)
                 rounds.append({})

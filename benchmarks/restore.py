@@ -1,12 +1,15 @@
 """How soon is a large partition back on a machine that never had it: from a snapshot and the journal since?
 
-    python -m benchmarks.restore [--urls 1_000_000 5_000_000] [--tail-pages 20_000] [--json]
+    python -m benchmarks.restore [--urls 1_000_000 5_000_000] [--tail-pages 20_000] [--again 2] [--json]
 
 For each size a partition is built by the frontier's own `add` (links as of a crawl, 45 % known already), with the
 journal following to Kafka; a snapshot is taken by the keeper of a worker; then come so many pages of work (a lease,
 50 links, a finish; 20 pages a batch), which are in the journal only. At 22 pages a second and partition, 20,000 pages
 are what 15 minutes bring, which is the default of `cluster.snapshot_s`. Then another node restores it into an empty
 folder. `open s` is what follows until it could lease: the store is opened, and the filter of known URLs built anew.
+
+With `--again` so many further snapshots come before that, each after as many pages: `again bytes` is what one of them
+uploads, in the mean, and `snapshot B/min` what that makes of a partition at that pace.
 
 Kafka, SeaweedFS, and this process share the machine. CPU is that of this process, all its threads.
 """
@@ -22,13 +25,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.cluster import object_sizes
 from benchmarks.frontier import always_open, crawl_like_links
 from benchmarks.journal import LINKS, PAGES, one_batch
 from benchmarks.reference import took_once_ms
@@ -55,6 +59,7 @@ from gossamer.worker.restore import Restored
 
 HOSTS = 100_000
 BATCH = 5_000  # links
+PAGES_PER_S = 22  # of a partition
 BEHIND_MAX = 20  # batches that Kafka has not acknowledged; a crawl bounds them by bytes
 Row = dict[str, float | int | str]
 
@@ -124,7 +129,7 @@ class Builder:
         await self._keeper.closed(self.partition)
 
 
-async def measure(folder: Path, sizes: list[int], tail_pages: int, *, as_json: bool) -> list[Row]:
+async def measure(folder: Path, sizes: list[int], tail_pages: int, again: int, *, as_json: bool) -> list[Row]:
     clock, rows = RealClock(seed=1), []
     with Kafka(folder / "kafka", heap="512m") as kafka, SeaweedFS(folder / "s3") as s3:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 2})
@@ -134,8 +139,13 @@ async def measure(folder: Path, sizes: list[int], tail_pages: int, *, as_json: b
         objects = BucketStorage(f"s3://{BUCKET}/restore", s3.options | SECRETS | {"timeout": "60s"})
         for number, urls in enumerate(sizes):
             data = kafka.folder / "1" / "data" / f"journal-{number}"
-            rows.append(await one(folder / str(number), number, urls, tail_pages, objects, journal, clock, data))
-            shutil.rmtree(folder / str(number))
+
+            def uploaded() -> int:
+                return sum(object_sizes(s3, "restore/snapshots/files/"))
+
+            here = folder / str(number)
+            rows.append(await one(here, number, urls, tail_pages, again, objects, journal, clock, data, uploaded))
+            shutil.rmtree(here)
             if not as_json:
                 print(
                     "\n".join(f"{name:<24} {told(value):>14}" for name, value in rows[-1].items()) + "\n", flush=True
@@ -145,8 +155,18 @@ async def measure(folder: Path, sizes: list[int], tail_pages: int, *, as_json: b
 
 
 async def one(
-    folder: Path, number: int, urls: int, pages: int, objects: Objects, journal: Journal, clock: Clock, data: Path
+    folder: Path,
+    number: int,
+    urls: int,
+    pages: int,
+    again: int,
+    objects: Objects,
+    journal: Journal,
+    clock: Clock,
+    data: Path,
+    uploaded: Callable[[], int],
 ) -> Row:
+    """`data`: where the broker keeps the partition's journal. `uploaded`: bytes of all snapshots so far."""
     row: Row = {"urls": urls, "tail pages": pages}
     links = crawl_like_links(HOSTS, random.Random(1), 1 << 20)
     first = Builder("first", folder / "first", objects, journal, clock)
@@ -158,6 +178,9 @@ async def one(
     began = time.perf_counter()
     row["snapshot bytes"] = await first.snapshot()
     row["snapshot s"] = time.perf_counter() - began
+    if again:
+        row |= await taken_again(first, links, pages, again, uploaded)
+    tell(", ".join(f"{name} {told(value)}" for name, value in row.items()))  # the rest takes minutes
     bytes_before, packed_before = first.journal.bytes, packed_bytes(data)
     began = time.perf_counter()
     await first.work(links, pages)
@@ -184,6 +207,25 @@ async def one(
     return row
 
 
+async def taken_again(
+    owner: Builder, links: Iterator[Link], pages: int, times: int, uploaded: Callable[[], int]
+) -> Row:
+    bytes_before, took_s = uploaded(), 0.0
+    for _ in range(times):
+        await owner.work(links, pages)
+        began = time.perf_counter()
+        whole_bytes = await owner.snapshot()
+        took_s += time.perf_counter() - began
+    mean_bytes = (uploaded() - bytes_before) / times
+    per_min = mean_bytes / (pages / PAGES_PER_S) * 60
+    return {
+        "again bytes": int(mean_bytes),
+        "again s": took_s / times,
+        "of bytes in all": whole_bytes,
+        "snapshot B/min": int(per_min),
+    }
+
+
 def packed_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.log"))
 
@@ -200,12 +242,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--urls", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--tail-pages", type=int, default=20_000)
+    parser.add_argument("--again", type=int, default=0, help="further snapshots, each after as many pages")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     steady_memory()  # as a worker does
     folder = Path(tempfile.mkdtemp(prefix="gossamer-restore-"))
     try:
-        rows = asyncio.run(measure(folder, asked.urls, asked.tail_pages, as_json=asked.json))
+        rows = asyncio.run(measure(folder, asked.urls, asked.tail_pages, asked.again, as_json=asked.json))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if asked.json:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gossamer.archive.storage import ArchiveDamaged
 from gossamer.commands.parser import parsed
-from gossamer.config import ConfigError, UsageError, without_threads_of_numpy
+from gossamer.config import ConfigError, UsageError, quiet_packages
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.interfaces import OtherIndex
@@ -26,7 +26,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    without_threads_of_numpy()
+    quiet_packages()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # where a terminal is not UTF-8
     sys.exit(run(sys.argv[1:] if argv is None else argv))

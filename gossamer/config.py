@@ -268,10 +268,11 @@ def secret(name: str) -> str:
     return os.environ.get(f"GOSSAMER_{name.upper()}", "")
 
 
-def without_threads_of_numpy() -> None:
-    """It starts one a core when it is imported, for linear algebra, of which we have none. Who forks wants one thread
-    (supervisor/worker_process.py)."""
+def quiet_packages() -> None:
+    """Before they are imported: numpy starts a thread a core for linear algebra, of which we have none, and who forks
+    wants one (supervisor/worker_process.py). gRPC writes a line for every stranger whose TLS fails."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 
 # --- The configuration in force ---

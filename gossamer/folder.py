@@ -189,29 +189,8 @@ class CrawlFolder:
     def locked(self) -> Iterator[None]:
         """Nobody else crawls in here meanwhile. The system lets go of the lock however we end."""
         self.path.mkdir(parents=True, exist_ok=True)
-        # Whoever can open the file can hold the lock, so nobody else may open it.
-        try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as fault:
-            raise FolderError(f"{self.path} can only be looked into: {self._lock}: {fault.strerror}") from fault
-        with os.fdopen(descriptor, "a+") as lock:
-            if os.fstat(descriptor).st_uid == os.geteuid():
-                os.fchmod(descriptor, 0o600)  # as an earlier version left it, anybody may
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.seek(0)
-                owner = lock.readline().strip() or "another process"
-                raise FolderError(
-                    f"{self.path} is being crawled by {owner}: wait for it, or `gossamer stop {self.path}`"
-                ) from None
-            lock.truncate(0)
-            lock.write(f"process {os.getpid()}\n")
-            lock.flush()
-            try:
-                yield
-            finally:
-                lock.truncate(0)
+        with held(self._lock, f"{self.path} is being crawled by {{}}: wait for it, or `gossamer stop {self.path}`"):
+            yield
 
     @property
     def is_locked(self) -> bool:
@@ -306,6 +285,31 @@ class CrawlFolder:
     @property
     def ranks_changed_at(self) -> int:
         return _changed_at(self._ranks)
+
+
+@contextmanager
+def held(file: Path, taken: str) -> Iterator[None]:
+    """A lock file that says who has it. `taken`: what is wrong where another process does, with {} for its name."""
+    # Whoever can open the file can hold the lock, so nobody else may open it.
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise FolderError(f"{file.parent} can only be looked into: {file}: {fault.strerror}") from fault
+    with os.fdopen(descriptor, "a+") as lock:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            os.fchmod(descriptor, 0o600)  # as an earlier version left it, anybody may
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            raise FolderError(taken.format(lock.readline().strip() or "another process")) from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}\n")
+        lock.flush()
+        try:
+            yield
+        finally:
+            lock.truncate(0)
 
 
 def _is_partial(name: str) -> bool:

@@ -61,6 +61,7 @@ class Crawl:
         store_near: bool = True,
         ascend: bool = False,
         share_out: ShareOut = nothing,
+        whole_links: bool = False,
         pages_left: int | None = None,
         watch: Callable[[Outcome], None] = lambda outcome: None,
         say: Callable[[str], None] = lambda text: None,
@@ -72,7 +73,8 @@ class Crawl:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
         `pages_left`: how many more may be fetched; None: all there are. `reached`: see runtime/kill_point.py.
-        `may_ask`: whether the partitions are certain to be ours. `gather_s`: between two looks for leases."""
+        `whole_links`: somebody looks at all that is known of a link. `gather_s`: between two looks for leases.
+        `may_ask`: whether the partitions are certain to be ours."""
         self.partitions = partitions
         self.fetcher = fetcher
         self.processor = processor
@@ -81,8 +83,7 @@ class Crawl:
         self.clock = clock
         self.commit_s = commit_s
         self.store_near = store_near
-        self.ascend = ascend
-        self.share_out = share_out
+        self._links_of = partial(links_of, share_out=share_out, ascend=ascend, whole=whole_links)
         self.page_limit = PageLimit(pages_left, clock)
         self.page_memory = PageMemory(in_flight_bytes_max, clock)
         self.watch = watch
@@ -153,7 +154,7 @@ class Crawl:
             *(self.patiently(partial(partition.save, outcomes)) for partition, outcomes in shares)
         )
         self.reached("after_save")
-        links = (links_of(outcome, self.share_out, ascend=self.ascend) for _, outcome in finished)
+        links = (self._links_of(outcome) for _, outcome in finished)
         await self.links.send(chain.from_iterable(links))
         self.reached("after_send")
         for (partition, outcomes), where in zip(shares, places, strict=True):

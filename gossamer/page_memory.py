@@ -84,4 +84,4 @@ class PageMemory:
 
 
 def size_of(page: Page) -> int:
-    return page.text_bytes + LINK_BYTES * len(page.links) + len(page.sketch)
+    return page.text_bytes + LINK_BYTES * page.link_count + len(page.sketch)

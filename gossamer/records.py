@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from hashlib import sha256
 from sys import getsizeof
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -265,6 +265,15 @@ Answer = Fetched | Moved | Refused | Failed | Postponed
 Result = Answer | RobotsRead
 
 
+class LinksApart(NamedTuple):
+    """Links of a page: to its own origin, with what the frontier wants to know of them, and all others."""
+
+    urls: list[Url]
+    rels: list[str]
+    contexts: list[float]
+    others: list[Link]
+
+
 class Page(msgspec.Struct, frozen=True, gc=False):
     """What processing made of a body."""
 
@@ -290,6 +299,15 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     sketch: bytes = b""  # of the main text, to be compared with others (gossamer/resemblance.py)
 
     written_links: ClassVar[bytes] = b""  # what the archive writes of its links, where its reader has made that
+    links_apart: ClassVar[LinksApart | None] = None  # where its reader has told them apart
+
+    def plain(self) -> Page:
+        """With all its fields, also those that its reader has not made before somebody asks."""
+        return self if type(self) is Page else Page(**{name: getattr(self, name) for name in Page.__struct_fields__})
+
+    @property
+    def link_count(self) -> int:
+        return len(self.links)
 
     @property
     def text_bytes(self) -> int:
@@ -439,7 +457,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         The same bytes do where relative ones resolve differently: not by the query (RFC 3986, 5.2.2)."""
         if self.page is None or self.verdict.kind != "same":
             return self.page is not None
-        return bool(self.page.links) and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]
+        return (
+            self.page.link_count > 0 and self.lease.url.partition("?")[0] != (self.verdict.of or "").partition("?")[0]
+        )
 
 
 class UrlRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -377,7 +377,7 @@ class RpcSettings(Struct, frozen=True, kw_only=True):
     certificate_file: Annotated[str, about("PEM file: with it, they speak TLS")] = ""
     key_file: Annotated[str, about("PEM file of the certificate's private key")] = ""
     client_ca_file: Annotated[CaFile, about("PEM file: with it, clients need a certificate of this authority")] = ""
-    message_bytes_max: Annotated[Bytes, about("largest message of a client", ge=64 * KIB, le=GIB)] = 16 * MIB
+    message_bytes_max: Annotated[Bytes, about("largest message of a client", ge=64 * KIB, le=GIB)] = 4 * MIB
     failures_a_minute: Annotated[int, about("bad keys from one address before it has to wait", ge=1, le=10**6)] = 10
 
 

@@ -1,6 +1,6 @@
 """What does a worker spend on a page by itself, and where fetchers fetch for it, and where they read the pages, too?
 
-    python -m benchmarks.services.fetchers [--mix real] [--hosts 100] [--pages 20] [--page-bytes 21000] [--rounds 3] [--json]
+    python -m benchmarks.services.fetchers [--mix real] [--hosts 100] [--pages 20] [--page-bytes 21000] [--rounds 3]
 
 nginx serves the pages, as for `gossamer bench`, and its access log tells the pace; hosts are not left alone between
 two pages. One worker, and three fetchers on the same machine, in turn. What is told is CPU time a page of the worker

@@ -53,6 +53,7 @@ LIST_AT_ONCE = 1_000
 PUTS_AT_ONCE, PARTS_AT_ONCE = 16, 2
 OWNER_EVERY = 50  # groups that are written before a look whether another crawl writes here, too: some ten seconds
 REMOVE_AT_ONCE = 1_000  # what one request of S3 takes
+ROLES = "//169.254.169.254/"  # where a machine in a cloud asks for its role: whoever was given no key is asked there
 PASSING = {408, 429}  # and all from 500 on
 # Of the connection rather than of the store; the others go to the store as they are.
 CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout", "user_agent"}
@@ -310,9 +311,12 @@ def story_of(fault: Exception) -> str:
     """Why, in one line for a person."""
     text = str(fault)
     status = status_of(fault)
+    if ROLES in text:
+        return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and this machine has no role"
     if status is not None:
         said = re.search(r"<Message>([^<]*)</Message>", text)
-        return " ".join(filter(None, [f"status {status}", code_of(fault), f"({said[1]})" if said else ""]))
+        hint = "see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" if status in (401, 403) else ""
+        return " ".join(filter(None, [f"status {status}", code_of(fault), f"({said[1]})" if said else "", hint]))
     if "ConnectionRefused" in text:
         return "connection refused"
     if "dns error" in text:

@@ -32,19 +32,19 @@ class Figure:
 
 FIGURES = {
     "cluster_cpu_share": Figure(
-        1.08,
-        "CPU of a node a page, against one machine alone (`gossamer us/page, ratio`)",
+        1.07,
+        "CPU of two nodes a page, against one machine alone (`gossamer us/page, ratio`)",
         "python -m benchmarks.cluster",
     ),
     "journal_page_bytes": Figure(
-        1_880,
+        925,
         "of the journal a page with one new URL, packed, one copy (`journal B/page`)",
         "python -m benchmarks.cluster",
     ),
     "journal_url_bytes": Figure(
-        57,
+        95,
         "of the journal for each further new URL: (`tail bytes packed` / pages, less the row above) / 27",
-        "python -m benchmarks.restore --urls 1000000 --tail-pages 5000",
+        "python -m benchmarks.restore --urls 1000000",
     ),
     "link_bytes": Figure(
         90,
@@ -57,10 +57,10 @@ FIGURES = {
         "python -m benchmarks.journal",
     ),
     "broker_cpu_us": Figure(
-        354, "of a broker a page, one copy, small requests (`kafka us/page`)", "python -m benchmarks.cluster"
+        254, "of a broker a page, one copy, small requests (`kafka us/page`)", "python -m benchmarks.cluster"
     ),
     "snapshot_url_bytes": Figure(
-        76, "of a snapshot for a known URL (`snapshot bytes` / `urls`)", "python -m benchmarks.restore --urls 1000000"
+        79, "of a snapshot for a known URL (`snapshot bytes` / `urls`)", "python -m benchmarks.restore --urls 1000000"
     ),
     "restore_s_a_gb": Figure(
         9,
@@ -68,9 +68,9 @@ FIGURES = {
         "python -m benchmarks.restore --urls 1000000 --tail-pages 0",
     ),
     "replay_pages_per_s": Figure(
-        3_500,
+        3_400,
         "of the journal that a restore applies (`restore s`, less that without a tail)",
-        "python -m benchmarks.restore --urls 1000000 --tail-pages 5000",
+        "python -m benchmarks.restore --urls 1000000",
     ),
     "valkey_page_bytes": Figure(
         511, "of Valkey's memory for a page with near copies; 135 without (0047)", "python -m benchmarks.shared_state"

@@ -80,6 +80,7 @@ class Visits:
     span_s: float  # from the first answer to the last
     steady_per_s: float  # pages a second, without the first tenth of them and the last
     packed: int = 0  # pages that were sent packed
+    moments: tuple[float, ...] = ()  # when each page was first had
 
 
 def find(environment: Environment) -> Nginx:
@@ -181,4 +182,4 @@ def visits(log: Path) -> Visits:
     inner = moments[cut : len(moments) - cut]
     inner_s = inner[-1] - inner[0] if inner else 0.0
     steady_per_s = (len(inner) - 1) / inner_s if inner_s else 0.0
-    return Visits(len(moments), requests, sent_bytes, last - first, steady_per_s, packed)
+    return Visits(len(moments), requests, sent_bytes, last - first, steady_per_s, packed, tuple(moments))

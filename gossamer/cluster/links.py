@@ -24,6 +24,7 @@ from typing import Protocol
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.interfaces import LinkLog
+from gossamer.outlinks import OwnLinks, batches, one_by_one
 from gossamer.questions import Question
 from gossamer.records import Link
 
@@ -44,7 +45,9 @@ class Receiver(Protocol):
 
     @property
     def log_position(self) -> int: ...
-    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int: ...
+    def apply_links(
+        self, links: Iterable[Link | OwnLinks], position: int | None = None, *, sync: bool = True
+    ) -> int: ...
     async def settled(self) -> bool:
         """Whether all that was applied so far is durable; False: it was given up meanwhile, and nobody knows."""
 
@@ -80,10 +83,10 @@ class LinkExchange:
         self._no_room = ""
         self._long: set[int] = set()  # partitions whose log is too long
 
-    async def send(self, links: Iterable[Link]) -> None:
-        groups: defaultdict[int, list[Link]] = defaultdict(list)
-        by_origin: dict[str, list[Link]] = {}
-        origin, group = "?", list[Link]()
+    async def send(self, links: Iterable[Link | OwnLinks]) -> None:
+        groups: defaultdict[int, list[Link | OwnLinks]] = defaultdict(list)
+        by_origin: dict[str, list[Link | OwnLinks]] = {}
+        origin, group = "?", list[Link | OwnLinks]()
         for link in links:
             url = link.url
             if not url.startswith(origin):  # most links lead to where the one before led
@@ -95,7 +98,7 @@ class LinkExchange:
         away = {number: rest for number, group in groups.items() if (rest := await self._apply(number, group))}
         for number, partition in ours.items():
             if not await partition.settled():
-                away[number] = groups[number]
+                away[number] = one_by_one(groups[number])
         if away:
             await self._append(away)
             self._long |= {number for number in away if self._is_long(number)}
@@ -133,14 +136,16 @@ class LinkExchange:
             finally:
                 self._no_room = ""
 
-    async def _apply(self, number: int, group: list[Link]) -> list[Link]:
+    async def _apply(self, number: int, group: Sequence[Link | OwnLinks]) -> list[Link]:
         """Add links to a partition of ours, some at a time; returns what is left where it is not, or no more."""
-        for start in range(0, len(group), LINKS_AT_ONCE):
+        added = 0
+        for some in batches(group, LINKS_AT_ONCE):
             partition = self._partitions.get(number)  # asked for each time: what was ours may be closed by now
             if partition is None:
                 # Where nobody can own it they are in the archive, from which the partition can be made anew.
-                return [] if self._is_damaged(number) else group[start:]
-            partition.apply_links(group[start : start + LINKS_AT_ONCE])
+                return [] if self._is_damaged(number) else one_by_one(group[added:])
+            partition.apply_links(some)
+            added += len(some)
             self._look_again()
             await asyncio.sleep(0)
         return []

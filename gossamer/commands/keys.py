@@ -12,6 +12,7 @@ from gossamer.api.many.crawls import crawls_in
 from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
+from gossamer.urlfrontier.frontier_folder import FrontierFolder
 
 EXAMPLES = """
 gossamer keys crawl-example.com --add anna --scope control
@@ -20,7 +21,7 @@ gossamer keys crawl-example.com
 
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("dir", metavar="D", help="the crawl's folder, or one with several crawls in it")
+    verb.add_argument("dir", metavar="D", help="the crawl's folder, one with several crawls in it, or a frontier's")
     verb.add_argument("--add", metavar="NAME", help="make a key and show it, once")
     verb.add_argument(
         "--scope",
@@ -35,7 +36,8 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     folder = CrawlFolder(Path(arguments.dir))
-    if folder.is_crawl or not crawls_in(folder.path):
+    is_frontier = FrontierFolder(folder.path).is_frontier
+    if not is_frontier and (folder.is_crawl or not crawls_in(folder.path)):
         folder.must_be_crawl()
     keys = Keys(folder.path)
     if arguments.remove is not None:

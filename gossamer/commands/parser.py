@@ -82,6 +82,13 @@ GROUPS = (
         },
     ),
     Group(
+        "Serve crawlers of others",
+        "gossamer frontier --dir frontier",
+        {
+            "frontier": "a durable URLFrontier service over gRPC",
+        },
+    ),
+    Group(
         "Tools",
         "gossamer bench --quick",
         {
@@ -97,6 +104,7 @@ VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 
 # Where a verb's file is not commands/VERB.py.
 FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node", "recover": "cluster.recover"}
+FILES["frontier"] = "services.frontier"
 FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
 FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 

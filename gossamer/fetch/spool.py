@@ -15,12 +15,13 @@ from typing import BinaryIO
 from gossamer.records import Body
 
 IN_MEMORY_BYTES_MAX = 256 * 1024  # most pages are smaller; a page of 100 KB costs 145 µs more in a file
+PIECES_MAX = 64  # libcurl gives 16 KiB at a time; a server may send two bytes at a time, which take 40 as a piece
 
 
 class Spool:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._memory: bytes | bytearray = b""  # and not a list: a chunk of two bytes takes 40 in one
+        self._pieces: list[bytes] = []
         self._file: BinaryIO | None = None
         self.size_bytes = 0
 
@@ -29,21 +30,18 @@ class Spool:
         if self._file is not None:
             self._file.write(chunk)
             return
-        if not self._memory:
-            self._memory = bytes(chunk)  # most bodies come in one piece: it is theirs as it is
-        else:
-            if isinstance(self._memory, bytes):
-                self._memory = bytearray(self._memory)
-            self._memory += chunk
+        self._pieces.append(bytes(chunk))
+        if len(self._pieces) >= PIECES_MAX:
+            self._pieces = [b"".join(self._pieces)]
         if self.size_bytes > IN_MEMORY_BYTES_MAX:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the body
-            self._file.write(self._memory)
-            self._memory = b""
+            self._file.write(b"".join(self._pieces))
+            self._pieces = []
 
     def body(self) -> Body:
         """All that was written; nothing more can be."""
         if self._file is None:
-            body, self._memory = bytes(self._memory), b""
+            body, self._pieces = b"".join(self._pieces), []
             return body
         with self._file as file:
             file.flush()

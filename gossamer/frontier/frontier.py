@@ -40,6 +40,7 @@ from gossamer.frontier.retry import Cursor, release_url
 from gossamer.frontier.rules.limits import Values
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Filter, Planner, Store
+from gossamer.outlinks import OwnLinks
 from gossamer.records import (
     Answer,
     Claim,
@@ -287,7 +288,7 @@ class Frontier:
 
     # ---- add ---------------------------------------------------------------------------------------------
 
-    def add(self, links: Iterable[Link], *, sync: bool = True, position: int | None = None) -> int:
+    def add(self, links: Iterable[Link | OwnLinks], *, sync: bool = True, position: int | None = None) -> int:
         """Let links in through the link filter; those seen before change nothing. Returns how many URLs are new.
 
         `position`: of the link log, behind them; kept in the same batch as the last of them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from itertools import compress, islice
+from itertools import compress
 
 import msgspec
 
@@ -33,6 +33,7 @@ from gossamer.frontier.revisits import Revisits
 from gossamer.frontier.rules.limits import BY_LINK_FILTER
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import BATCH_MAX, Filter, Planner
+from gossamer.outlinks import OwnLinks, batches
 from gossamer.records import SITEMAP, Host, Link, Reason, State, Url, UrlRecord
 from gossamer.url.site import clock_name, host_of, site_of
 
@@ -117,13 +118,13 @@ class Intake:
         self._source_site = ""
         self._led: Url = ""  # the last page that led to a new one of its own host
 
-    def add(self, change: Change, links: Iterable[Link], position: int | None, *, sync: bool) -> int:
+    def add(self, change: Change, links: Iterable[Link | OwnLinks], position: int | None, *, sync: bool) -> int:
         """How many URLs are new. `position`: of the link log, behind them; kept in the same batch as the last."""
-        new, rest = 0, iter(links)
-        some = list(islice(rest, ADD_AT_ONCE))
+        new, rest = 0, batches(links, ADD_AT_ONCE)
+        some = next(rest, [])
         while some or position is not None:
             new += self._admit(change, some)
-            some = list(islice(rest, ADD_AT_ONCE))
+            some = next(rest, [])
             if not some and position is not None:
                 self._meta.log_position, position = position, None
                 change.is_dirty = True
@@ -131,7 +132,7 @@ class Intake:
             change.shed(self._queue_max, sync=sync)
         return new
 
-    def _admit(self, change: Change, links: Iterable[Link]) -> int:
+    def _admit(self, change: Change, links: Iterable[Link | OwnLinks]) -> int:
         """How many of the links brought something new. The store is asked once for all of them."""
         candidates = self._candidates(change, links)
         may_know = self._seen.may_know([each.key for each in candidates])
@@ -143,40 +144,64 @@ class Intake:
             new += self._decide(change, each, found.get(each.key), records.get(each.key))
         return new
 
-    def _candidates(self, change: Change, links: Iterable[Link]) -> list[Candidate]:
+    def _candidates(self, change: Change, links: Iterable[Link | OwnLinks]) -> list[Candidate]:
         """Those that may bring something new, as far as memory and the link filter know: a few of those of a page."""
-        candidates = []
-        credit, hot = self._credit, self._seen.hot
+        candidates: list[Candidate] = []
         targets: dict[str, Target] = {}
         origin, target = "?", Target("", b"", has_spent=False)
         for link in links:
-            url, source, depth, worth = link.url, link.source, link.depth, link.worth
-            if not url.startswith(origin):  # most links lead to where the one before led
+            if not link.url.startswith(origin):  # most links lead to where the one before led
+                url = link.url
                 origin = url[: url.index("/", url.index("//") + 2) + 1]
                 target = targets.get(origin) or targets.setdefault(origin, self._target(url))
+            if isinstance(link, OwnLinks):
+                for number, promised in self._news_among(link):
+                    self._consider(change, link.link(number), target, promised, candidates)
+                continue
+            source, worth = link.source, link.worth
             if source is not None and not link.chain and not source.startswith(origin):
                 self._count_in_link(change, source, target, worth)
+            bits = self._seen.hot(link.url, link.depth) if link.lastmod is None else None
             promised = 0
-            bits = hot(url, depth) if link.lastmod is None else None
             if bits is not None:
-                if credit is None or not worth:
-                    continue
-                promised = credit.promise(url, worth)
+                promised = self._credit.promise(link.url, worth) if self._credit is not None and worth else 0
                 if promised.bit_length() <= bits:
                     continue
-                self._seen.expect(url, promised.bit_length())  # the next ones of this batch
-            reason = None if promised else self._link_filter(link)  # what is hot was let in before
-            if reason in TRAPS and is_trusted(self._front.policies, target.host):
-                reason = None
-            elif reason is None and target.has_spent and depth and self._patterns.refusal(target.key, url):
-                reason = Reason.TRAP_PATTERN
-            if reason is not None and reason not in RECORDED:
-                self._turn_away(change, reason)
-                continue
-            if reason is None and link.max_depth is None and not promised:  # else another link may allow more
-                self._seen.warm_up(url, depth)
-            candidates.append(Candidate(target.key + url_hash(url), link, target.host, reason, promised))
+            self._consider(change, link, target, promised, candidates)
         return candidates
+
+    def _news_among(self, own: OwnLinks) -> list[tuple[int, int]]:
+        """Those that memory does not answer, by their number, each with the credit that it is promised by now."""
+        known = self._seen.hot_among(own.urls, own.depth)
+        news = [(number, 0) for number, bits in enumerate(known) if bits is None]
+        if self._credit is None or not own.worth:
+            return news
+        hot = [(number, bits) for number, bits in enumerate(known) if bits is not None]
+        promises = self._credit.promise_each([own.urls[number] for number, _ in hot], own.worth)
+        news += [
+            (number, promised) for (number, bits), promised in zip(hot, promises, strict=True) if promised >> bits
+        ]
+        return sorted(news)
+
+    def _consider(
+        self, change: Change, link: Link, target: Target, promised: int, candidates: list[Candidate]
+    ) -> None:
+        """A link that memory does not answer. `promised`: it was let in before, and is worth a look by now."""
+        url, reason = link.url, None
+        if promised:
+            self._seen.expect(url, promised.bit_length())  # the next ones of this batch
+        else:
+            reason = self._link_filter(link)
+        if reason in TRAPS and is_trusted(self._front.policies, target.host):
+            reason = None
+        elif reason is None and target.has_spent and link.depth and self._patterns.refusal(target.key, url):
+            reason = Reason.TRAP_PATTERN
+        if reason is not None and reason not in RECORDED:
+            self._turn_away(change, reason)
+            return
+        if reason is None and link.max_depth is None and not promised:  # else another link may allow more
+            self._seen.warm_up(url, link.depth)
+        candidates.append(Candidate(target.key + url_hash(url), link, target.host, reason, promised))
 
     def _target(self, url: Url) -> Target:
         host = host_of(url)

@@ -27,6 +27,8 @@ from gossamer.records import Place
 from gossamer.text import counted
 from gossamer.url.canonical import choose_for
 
+UNKNOWN_SHOWN = 10
+
 
 class Found(msgspec.Struct):
     """What was looked at, and what is wrong."""
@@ -106,6 +108,8 @@ def lines_of(found: Found) -> list[str]:
         f"{counted(found.records, 'record')}, and {counted(found.places, 'place')} that records of URLs point to"
     )
     lines = [f"damage: {text}" for text in found.damage]
-    lines += [f"unknown: {name}: no store knows what is in it" for name in found.unknown]
+    lines += [f"unknown: {name}: no store knows what is in it" for name in found.unknown[:UNKNOWN_SHOWN]]
+    if (more := len(found.unknown) - UNKNOWN_SHOWN) > 0:
+        lines.append(f"unknown: {more:,} more; a crawl at work has written some since its stores were read")
     lines.append(f"Checked {looked_at}: {counted(len(found.damage), 'fault') if found.damage else 'all is well'}.")
     return lines

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from gossamer import config
+from gossamer.archive.bucket import ArchiveRefused
 from gossamer.clock import Clock
 from gossamer.cluster.kafka import topics
 from gossamer.cluster.kafka.board import Board
@@ -63,7 +64,7 @@ def faults_told() -> Iterator[None]:
     """Faults of the servers as a person should read them."""
     try:
         yield
-    except* (KafkaRefused, KafkaAway, JournalLost, LaterOwner) as faults:
+    except* (KafkaRefused, KafkaAway, ArchiveRefused, JournalLost, LaterOwner) as faults:
         fault: BaseException = faults
         while isinstance(fault, BaseExceptionGroup):
             fault = fault.exceptions[0]
@@ -80,12 +81,20 @@ class ClusterClient:
     @classmethod
     @asynccontextmanager
     async def connected(cls, settings: ClusterSettings, clock: Clock) -> AsyncIterator[ClusterClient]:
-        """Raises `KafkaRefused` where there is no such crawl, or where brokers do not take us, and `KafkaAway`."""
+        """Raises `FolderError` where there is no such crawl, `KafkaRefused` where brokers do not take us, and
+        `KafkaAway`."""
         await asyncio.to_thread(greet, settings.kafka, settings.kafka_options)
         async with AsyncExitStack() as opened:
             appender = Appender(settings.kafka, settings.kafka_options, clock)
             opened.callback(appender.close)
-            board = await Board.open(Topics(settings.name).board, settings, appender, clock)
+            try:
+                board = await Board.open(Topics(settings.name).board, settings, appender, clock)
+            except KafkaRefused as fault:  # Kafka does not show topics to those who may not see them
+                if "authorization" in str(fault) or await topics.exist(settings):
+                    raise
+                raise FolderError(
+                    f"there is no crawl called {settings.name} yet: `{COMMAND} crawl --cluster FILE URL` begins one"
+                ) from fault
             opened.push_async_callback(board.close)
             yield cls(settings, appender, board, clock)
 

@@ -91,8 +91,9 @@ def status_lines(file: Path, facts: dict[str, Any]) -> Iterator[str]:
     yield f"{file}: {state}, {counted(len(nodes), 'node')}{coordinator}"
     yield f"  {counted(facts['pages'], 'page')}, {size(facts['bytes'])}, {counted(facts['hosts'], 'host')}"
     yield f"  {facts['queued']:,} queued, {facts['waiting']:,} waiting, {facts['in_flight']:,} in flight"
+    differ = len({node["version"] for node in nodes}) > 1  # they are being updated, one after the other
     for node in nodes:
-        yield node_line(node)
+        yield node_line(node, says_version=differ)
         if node["shared_away"]:
             yield f"    {node['shared_away']}"
         for number, text in node["damage"].items():
@@ -105,10 +106,11 @@ def status_lines(file: Path, facts: dict[str, Any]) -> Iterator[str]:
         yield f"  {dead} of links could not be read, and were set aside in a topic of their own (links-dead)"
 
 
-def node_line(node: dict[str, Any]) -> str:
+def node_line(node: dict[str, Any], *, says_version: bool) -> str:
     notes = [
+        f"version {node['version']}" if says_version else "",
         f"{node['opening']} more are being opened" if node["opening"] else "",
-        f"{node['links_behind']:,} messages of links behind" if node["links_behind"] else "",
+        f"{counted(node['links_behind'], 'message')} of links behind" if node["links_behind"] else "",
         counted(node["restores"], "restore") if node["restores"] else "",
         counted(node["rebalances"], "rebalance") if node["rebalances"] else "",
         f"not heard of for {span(node['silent_s'])}" if node["state"] == "missing" else "",

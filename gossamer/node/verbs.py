@@ -37,7 +37,8 @@ REFUSED = {
     "compact": "it would rewrite the archive below the owners of all partitions; the archive of a cluster only grows",
     "rebuild": f"`{COMMAND} recover FILE --partition N` goes on with a partition from its last snapshot",
     "events": f"events are in the folder of each node: `{COMMAND} events node-NAME`, on its machine",
-    "keys": "each node has an API of its own",
+    "keys": f"for `serve cluster.toml` they are in cluster.look beside it: `{COMMAND} keys cluster.look --add NAME`; "
+    "for a node's own server in the folder of that node",
 }
 
 
@@ -121,7 +122,7 @@ async def _add_seeds(file: Path, typed: Callable[[], Iterable[Seed]], say: Say) 
             say(f"refused: {each.url} [{each.reason}]")
         added = await client.add_seeds(let_in.values())
         await client.go_on()
-        say(f"{counted(added, 'seed')} on their way")
+        say(f"{counted(added, 'seed')} on the way")
         return 1 if refused else 0
 
     code: int = await _with(file, do)

@@ -178,7 +178,7 @@ def _checked(page: object, url: Url) -> Page:
     if not isinstance(page, Page):
         raise TypeError(f"it gave {type(page).__name__} and not a Page")
     links = [replace(link, url=found) for link in page.links if (found := canonicalize(link.url, url))]
-    return replace(page, url=url, links=links)
+    return replace(page.plain(), url=url, links=links)
 
 
 def _name(process: Process) -> str:

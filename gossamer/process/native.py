@@ -6,7 +6,8 @@ all tables of words, are handed over here. Python remains the reference and the 
 refuses (a page that must be cut, queries in an encoding of their own), and everything where there is no library,
 where it does not fit, or where `GOSSAMER_NATIVE=off`. Before it is used, it has to read a page as the reference does.
 
-Text is made into strings only when somebody asks for it, and a long one comes only then: most crawls never do.
+Text is made into strings only when somebody asks for it, and a long one comes only then: most crawls never do. So
+are links: the frontier wants the URLs of those to the page's own origin, and little else (outlinks.py).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from gossamer.process.markup import context, language, main_text, reading
 from gossamer.process.markup.nesting import harmless, with_growing_references_spelled_out
 from gossamer.process.text import as_utf8, declared
 from gossamer.process.which_reader import FILE, why_python
-from gossamer.records import Page, Url
+from gossamer.records import Link, LinksApart, Page, Url
 from gossamer.url import canonical, site
 
 _IMAGES, _SCRIPTS, _UTF8, _HARMLESS, _GUESS, _TEXTS = 1, 2, 4, 8, 16, 32
@@ -70,6 +71,8 @@ PROBE_DIGEST = "ba770a86fc5505af24c22f2658f9f8601e5a4af8c743d1df657c28260b930c36
 
 _TEXT: MemberDescriptorType = Page.__dict__["text"]
 _MAIN_TEXT: MemberDescriptorType = Page.__dict__["main_text"]
+_LINKS: MemberDescriptorType = Page.__dict__["links"]
+_decode_links = msgspec.msgpack.Decoder(list[Link]).decode
 
 
 class ReadPage(Page, frozen=True):
@@ -78,12 +81,30 @@ class ReadPage(Page, frozen=True):
     text_utf8: bytes = b""
     main_text_utf8: bytes = b""
     written_links: bytes = b""  # type: ignore[misc]
+    packed_links: msgspec.Raw = msgspec.Raw(b"\x90")
+    link_count: int = 0
+    own_urls: list[Url] = msgspec.field(default_factory=list)
+    own_rels: list[str] = msgspec.field(default_factory=list)
+    own_contexts: list[float] = msgspec.field(default_factory=list)
+    other_links: list[Link] = msgspec.field(default_factory=list)
     has_texts: bool = True
     again: Any = None  # reads the page with its texts
 
     @property  # type: ignore[misc]
     def text(self) -> str:
         return self._string(_TEXT, "text_utf8")
+
+    @property  # type: ignore[misc]
+    def links(self) -> list[Link]:
+        links: list[Link] = _LINKS.__get__(self)
+        if not links and self.link_count:
+            links = _decode_links(self.packed_links)
+            _LINKS.__set__(self, links)
+        return links
+
+    @property
+    def links_apart(self) -> LinksApart:  # type: ignore[override]
+        return LinksApart(self.own_urls, self.own_rels, self.own_contexts, self.other_links)
 
     @property  # type: ignore[misc]
     def main_text(self) -> str:
@@ -105,11 +126,6 @@ class ReadPage(Page, frozen=True):
             text = written.decode()
             slot.__set__(self, text)
         return text
-
-
-def plain(page: Page) -> Page:
-    """As the reference makes it, for those who look at all fields."""
-    return Page(**{name: getattr(page, name) for name in Page.__struct_fields__})
 
 
 class Reader:

@@ -141,7 +141,7 @@ class Processor:
 
 def _with_headers(page: Page, fetched: Fetched, agent: str) -> Page:
     if (said := fetched.exchange.header("Refresh")) and (found := html.refresh(said)) and found[1]:
-        page = replace(native.plain(page), links=[*page.links, *html.refresh_link(found[1], page.url)])
+        page = replace(page.plain(), links=[*page.links, *html.refresh_link(found[1], page.url)])
     if words := header_words(fetched.exchange.head, agent):
         page = replace(
             page,

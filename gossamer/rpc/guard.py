@@ -2,7 +2,8 @@
 
 With keys nothing but health answers without one; without keys the server listens on loopback only, and whoever is on
 this machine may call everything. A key with the scope `read` or `fetch` calls the methods that a service names as
-such, one with `control` all. The check is made once a call: a stream that has begun goes on until it ends.
+such, one with `control` all. The check is made once a call: a stream that has begun goes on until it ends. What the
+disk does to us ends a call with UNAVAILABLE and the reason.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from grpc.aio import ServerInterceptor, ServicerContext
 
 from gossamer.access.callers import ANYBODY_HERE, Caller, Callers, NoAccess
 from gossamer.access.keys import Scope
+from gossamer.folder import FolderError
+from gossamer.frontier.disk.faults import StoreDamaged
 
 HEALTH = "/grpc.health.v1.Health/"
 CODES = {
@@ -25,6 +28,7 @@ CODES = {
     403: grpc.StatusCode.PERMISSION_DENIED,
     429: grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
+FAULTS = (OSError, FolderError, StoreDamaged)  # of the disk: the call may be made again
 KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Any]]
@@ -55,14 +59,20 @@ class RpcGuard(ServerInterceptor):  # type: ignore[misc]  # gRPC has no types
 
             async def answers(request: Any, context: ServicerContext) -> AsyncIterator[Any]:
                 await self._check(method, context)
-                async for each in answer(request, context):
-                    yield each
+                try:
+                    async for each in answer(request, context):
+                        yield each
+                except FAULTS as fault:
+                    await context.abort(grpc.StatusCode.UNAVAILABLE, str(fault))
 
             return answers
 
         async def answered(request: Any, context: ServicerContext) -> Any:
             await self._check(method, context)
-            return await answer(request, context)
+            try:
+                return await answer(request, context)
+            except FAULTS as fault:
+                return await context.abort(grpc.StatusCode.UNAVAILABLE, str(fault))
 
         return answered
 

@@ -128,11 +128,11 @@ class RpcServer:
                 loop.remove_signal_handler(number)
 
 
-def address_in(text: str) -> tuple[str, int]:
+def address_in(text: str, flag: str = "--listen") -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.strip("[]")
     if not colon or not host or not (port.isascii() and port.isdecimal() and int(port) <= 65_535):
-        raise UsageError(f"--listen: {text!r} is not like 127.0.0.1:7071 or [::1]:7071")
+        raise UsageError(f"{flag}: {text!r} is not like 127.0.0.1:7071 or [::1]:7071")
     return host, int(port)
 
 

@@ -13,6 +13,8 @@ then Lambda has not paid, so that a crash loses a little evidence and no credit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from gossamer.records import Host, Lease, Link, State, UrlRecord
@@ -57,6 +59,19 @@ class Credit:
         promised += worth
         self._latest[url] = promised
         return promised
+
+    def promise_each(self, urls: Sequence[str], worth: int) -> list[int]:
+        """The same for links of one page, each to another."""
+        latest = self._latest
+        promises = []
+        for url in urls:
+            if url in latest:
+                latest[url] = promised = latest[url] + worth
+            else:
+                promised = self.promise(url, worth)
+                latest = self._latest
+            promises.append(promised)
+        return promises
 
     def promised(self, url: str) -> int:
         """What links have promised a page that has not got it yet."""
@@ -138,8 +153,10 @@ class Credit:
         return importance.weight(known.earned, self.recrawl_plan.mean_earned or self.plans.mean_earned)
 
 
-def share_out(lease: Lease, links: list[Link]) -> list[int]:
-    """What each link of a page is worth: those to other sites more than those within the site."""
+def share_out(lease: Lease, links: list[Link], own: int) -> tuple[int, list[int]]:
+    """What each of so many links of a page to its own origin is worth, and each of these: those to other sites more
+    than those within the site."""
     origin, site = origin_of(lease.url) + "/", site_of(lease.host)
     crosses = [not link.url.startswith(origin) and site_of(host_of(link.url)) != site for link in links]
-    return importance.worths(lease.credit, crosses)
+    within = importance.part_of(lease.credit, own + len(links), sum(crosses))
+    return within, importance.worths(lease.credit, crosses, own)

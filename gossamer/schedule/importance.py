@@ -77,13 +77,17 @@ def grant(even: int, site_pages: int, site_in_links: int) -> int:
     return even if site_pages < GRANT_PAGES * (1 + site_in_links) else 0
 
 
-def worths(credit: int, crosses: Sequence[bool]) -> list[int]:
-    """What each link of a page is worth, which has so much to give; `crosses`: whether it leads to another site."""
-    parts = len(crosses) + (CROSS - 1) * sum(crosses)
-    if not parts:
-        return []
-    part = (credit - credit // TAX) // parts
-    return [CROSS * part if cross else part for cross in crosses]
+def worths(credit: int, crosses: Sequence[bool], more: int = 0) -> list[int]:
+    """What each link of a page is worth, which has so much to give; `crosses`: whether it leads to another site.
+
+    `more`: so many others within the site."""
+    within = part_of(credit, more + len(crosses), sum(crosses))
+    return [CROSS * within if cross else within for cross in crosses]
+
+
+def part_of(credit: int, links: int, crossing: int) -> int:
+    """What a link within the site is worth, of so many of which some lead to other sites."""
+    return (credit - credit // TAX) // max(1, links + (CROSS - 1) * crossing)
 
 
 def finished(treasury: Treasury, credit: int) -> None:

@@ -381,6 +381,9 @@ class WorkerPool:
             self._release()
         except (Disconnected, LaterOwner):
             pass  # one of the two died, or it is not ours any more; what is left to do is seen by the next deal
+        except asyncio.CancelledError:
+            self._is_ending = True  # something else has failed, and ends all of it
+            raise
         finally:
             self._moving.discard(partition)
             self._lost_on_the_way.discard(partition)

@@ -35,6 +35,7 @@ from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, LinksLost, Mark, OwnJournal, SharedState
 from gossamer.messages.worker_messages import Report
+from gossamer.outlinks import OwnLinks
 from gossamer.questions import Question
 from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
@@ -290,7 +291,7 @@ class Partition:
 
     # ---- links -------------------------------------------------------------------------------------------
 
-    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int:
+    def apply_links(self, links: Iterable[Link | OwnLinks], position: int | None = None, *, sync: bool = True) -> int:
         """Add links; returns how many URLs are new. `position`: in the log, behind them; kept in the same batch."""
         return self.frontier.add(links, sync=sync, position=position)
 

@@ -197,6 +197,7 @@ class Worker:
             store_near=config.archive.store_near,
             ascend=config.crawl.ascend,
             share_out=share_out,
+            whole_links=bool(self._filters),
             pages_left=None if config.crawl.max_pages is None else 0,
             watch=self._watch_and_log if self._log.has_fetches else self._recent.watch,
             say=self.complain,

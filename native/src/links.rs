@@ -121,6 +121,11 @@ impl<'t> Links<'t> {
         self.found.len()
     }
 
+    /// The page's origin, with a slash.
+    pub fn home(&self) -> &str {
+        &self.home
+    }
+
     pub fn into_found(self) -> Vec<Link> {
         self.found
     }

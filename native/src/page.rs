@@ -17,7 +17,7 @@ use crate::words::{Fingerprint, Words, PIECE_CHARS};
 
 const DESCRIPTION_CHARS_MAX: usize = 1000;
 const LINKS_MAX: usize = 20_000;
-const FIELDS: usize = 19;
+const FIELDS: usize = 24;
 const SHORT_BYTES: usize = 4096;
 const LARGE_BYTES: usize = 128 << 10;
 const MEMORY_FACTOR: usize = 16; // of a page of many small elements
@@ -98,6 +98,7 @@ pub fn read(wanted: &Wanted, tables: &Tables, choice: &Choice, scratch: &mut Scr
             alternates.push((name.as_str(), target));
         }
     }
+    let home = links.home().to_owned();
     let links = links.into_found();
     let language = language_of(&texts.main, chars(&texts.main), &said.language, tables);
     let fingerprint = fingerprint_of(&texts, tables, &mut scratch.words);
@@ -111,8 +112,11 @@ pub fn read(wanted: &Wanted, tables: &Tables, choice: &Choice, scratch: &mut Scr
     field(out, "title", reading.title.as_deref().unwrap_or(""));
     field(out, "language", &language);
     field(out, "description", cut(description, DESCRIPTION_CHARS_MAX));
-    out.text("links");
-    pack_links(out, &links, wanted.url);
+    out.text("packed_links");
+    pack_links(out, links.iter(), wanted.url);
+    out.text("link_count");
+    out.number(links.len() as u64);
+    pack_apart(out, &links, &home, wanted.url);
     out.text("canonical");
     match canonical {
         Some(url) => out.text(&url),
@@ -169,7 +173,23 @@ fn field(out: &mut Pack, name: &str, value: &str) {
     out.text(value);
 }
 
-fn pack_links(out: &mut Pack, links: &[Link], source: &str) {
+/// What the frontier wants to know of links to the page's own origin, and all of the others.
+fn pack_apart(out: &mut Pack, links: &[Link], home: &str, source: &str) {
+    let (own, others): (Vec<&Link>, Vec<&Link>) = links.iter().partition(|link| link.url.starts_with(home));
+    out.text("own_urls");
+    out.list(own.len());
+    own.iter().for_each(|link| out.text(&link.url));
+    out.text("own_rels");
+    out.list(own.len());
+    own.iter().for_each(|link| out.text(&link.rel));
+    out.text("own_contexts");
+    out.list(own.len());
+    own.iter().for_each(|link| out.real(link.context));
+    out.text("other_links");
+    pack_links(out, others.into_iter(), source);
+}
+
+fn pack_links<'l>(out: &mut Pack, links: impl ExactSizeIterator<Item = &'l Link>, source: &str) {
     out.list(links.len());
     for link in links {
         let position = link.position.name();

@@ -276,7 +276,7 @@ fn sort(numbers: &mut Vec<u32>, others: &mut Vec<u32>) {
     }
     std::mem::swap(numbers, others);
     let mut start = 0;
-    for end in ends.map(|end| end as usize) {
+    for end in ends.iter().map(|&end| end as usize) {
         match end - start {
             0 | 1 => {}
             2 => {

@@ -7,12 +7,14 @@ Counts and not times: they are the same on a busy machine. Calls are those that 
 Python and of compiled functions alike. Operations of RocksDB are calls of its own classes, however we wrap them; the
 steps of a cursor are not among them, because those that a scan takes inside cannot be seen.
 Reads and writes are the kernel's count for the process; those of sockets that go by recv and send are not in it.
+Bytes copied are counted by copies.c, where that was loaded: pieces of 4 KiB and more.
 """
 
 from __future__ import annotations
 
 import atexit
 import cProfile
+import ctypes
 import json
 from collections import Counter
 from pathlib import Path
@@ -30,6 +32,14 @@ def reads_and_writes() -> int:
     return int(lines["syscr"]) + int(lines["syscw"])
 
 
+def bytes_copied() -> int:
+    counted = getattr(ctypes.CDLL(None), "gossamer_bytes_copied", None)
+    if counted is None:
+        return 0
+    counted.restype = ctypes.c_long
+    return int(counted())
+
+
 def name_of(code: CodeType | str) -> str:
     if isinstance(code, str):
         return code
@@ -38,12 +48,12 @@ def name_of(code: CodeType | str) -> str:
 
 def start(folder: Path) -> None:
     profile, crawl_one = cProfile.Profile(), Crawl.crawl_one
-    before = 0
+    before, copied_before = 0, 0
 
     def first_page(*arguments: Any) -> Any:
-        nonlocal before
+        nonlocal before, copied_before
         Crawl.crawl_one = crawl_one  # type: ignore[method-assign]
-        before = reads_and_writes()
+        before, copied_before = reads_and_writes(), bytes_copied()
         atexit.register(save)
         profile.enable()
         return crawl_one(*arguments)
@@ -54,6 +64,7 @@ def start(folder: Path) -> None:
             "python_calls": 0,
             "store_operations": 0,
             "reads_and_writes": reads_and_writes() - before,
+            "bytes_copied": bytes_copied() - copied_before,
         }
         most: Counter[str] = Counter()
         for row in profile.getstats():

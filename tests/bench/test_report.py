@@ -102,10 +102,10 @@ def test_the_picture_has_a_bar_for_each_in_proportion(facts: Facts) -> None:
 def test_the_log_counts_pages_once_and_robots_never(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     pages = [f"{100 + number / 10:.3f} 200 21000 127.1.0.1 /p/{number}" for number in range(100)]
-    others = ["99.900 200 50 127.1.0.1 /robots.txt", "109.950 404 50 127.1.0.1 /x", "109.960 200 9 127.1.0.1 /p/3"]
+    others = ["99.900 200 50 127.1.0.1 /robots.txt\t", "109.950 404 50 127.1.0.1 /x", "109.960 200 9 127.1.0.1 /p/3"]
     log.write_text("\n".join([others[0], *pages, *others[1:]]) + "\n")
     visits = nginx.visits(log)
-    assert visits.pages == 100
+    assert visits.pages == len(visits.moments) == 100
     assert visits.requests == 103
     assert visits.steady_per_s == pytest.approx(10, rel=0.01)
 

@@ -19,6 +19,7 @@ from gossamer.cluster.kafka.link_topic import MESSAGE_BYTES, KafkaLinkLog
 from gossamer.cluster.link_messages import link_messages
 from gossamer.cluster.links import LinkExchange
 from gossamer.interfaces import LinksLost
+from gossamer.outlinks import OwnLinks
 from gossamer.records import Link
 from tests.servers.kafka import Kafka, needed
 from tests.servers.kafka_cluster import KafkaLogs, admin, change, kafka_logs
@@ -179,7 +180,7 @@ class Slow:
     def __init__(self) -> None:
         self.log_position, self.known = 0, 0
 
-    def apply_links(self, links: Iterable[Link], position: int | None = None, *, sync: bool = True) -> int:
+    def apply_links(self, links: Iterable[Link | OwnLinks], position: int | None = None, *, sync: bool = True) -> int:
         self.known += len(list(links))
         self.log_position = position or self.log_position
         return 0

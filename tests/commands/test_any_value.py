@@ -22,6 +22,7 @@ NEEDED = {
     "man": [],
     "plan": [],
     "serve": ["D", "--port=-1"],
+    "frontier": ["--dir=D", "--listen=nowhere"],
     "web": ["--port=-1"],
     "bench": ["--port=-1"],
 }

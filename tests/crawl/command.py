@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gossamer.process.which_reader import SWITCH
+
 ROOT = Path(__file__).parent.parent.parent
 
 # Waits of seconds instead of hours, so that a test ends; everything else is as users have it.
@@ -41,7 +43,9 @@ async def start(
     *arguments: object, environment: dict[str, str] | None = None, inside: Sequence[str] = ()
 ) -> asyncio.subprocess.Process:
     """`inside`: words before the command, of a program that becomes it somewhere else."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
+    # Who reads pages is the choice of whoever runs the tests.
+    ours = {name for name in os.environ if name.startswith("GOSSAMER_") and name != SWITCH}
+    clean = {name: value for name, value in os.environ.items() if name not in ours}
     return await asyncio.create_subprocess_exec(
         *inside,
         sys.executable,

@@ -1,4 +1,4 @@
-"""Blocks of commands in the documents, and how they are run: as they stand, but for the two ports that they name.
+"""Blocks of commands in the documents, and how they are run: as they stand, but for the ports that they name.
 
 A reader pastes them one after the other into a shell in some folder, so a page is one shell. Where that is not the
 whole truth, a comment before the block says so, which readers do not see:
@@ -25,7 +25,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.m
 FENCED = re.compile(r"^(?:<!-- test: ([^\n]*) -->\n)?```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 STAYS = re.compile(r'stays until "(.+)"')
 NOT_RUN = "not run, "
-PORTS = ("8099", "8080")  # of the synthetic web and of the dashboard: taken on many machines
+PORTS = ("8099", "8080", "7071")  # of the synthetic web, the dashboard and a frontier: taken on many machines
 
 
 class Block(NamedTuple):
@@ -81,6 +81,10 @@ def run(script: str, folder: Path, **environment: str) -> str:
     """All that the script printed. The first command that fails fails the test."""
     for port, free in zip(PORTS, free_ports(len(PORTS)), strict=True):
         script = re.sub(rf"\b{port}\b", str(free), script)
+        if port == "7071":
+            script = script.replace(
+                "gossamer frontier --dir frontier\n", f"gossamer frontier --dir frontier --listen 127.0.0.1:{free}\n"
+            )
         if port == "8080":
             environment["GOSSAMER_SERVE_PORT"] = str(free)
     (folder / "script.sh").write_text(script, encoding="utf-8")

@@ -79,7 +79,7 @@ async def test_a_demo_that_is_interrupted_leaves_nothing_behind(folder: Path, nu
     process = await start("demo", "--cluster", "--dir", demo)
     talk = asyncio.create_task(process.communicate())
     try:
-        await until(lambda: talk.done() or (demo / "n3/crawl.lock").exists(), 90)
+        await until(lambda: talk.done() or (demo / "n3/crawl.lock").exists(), 180)
         assert not talk.done(), await talk
         started = children(process.pid)
         assert len(started) >= 6  # Kafka, SeaweedFS, Valkey and three nodes

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import Now, RestingHost
-from gossamer.messages.node_messages import ClusterNow, NodeNow, PartitionNow
+from gossamer.messages.node_messages import ClusterNow, Kept, NodeNow, PartitionNow
 from gossamer.node.report import Ended
 from gossamer.node.status import status_facts, status_lines
 from gossamer.node.watch import Watched, for_board, packed, together, totals_of
@@ -83,3 +83,12 @@ def test_status_says_who_is_missing_what_nobody_owns_and_what_could_not_be_read(
     assert "nobody owns 2 partitions: 1, 2" in text and "4 messages of links could not be read" in text
     over = status_facts(Watched(None, whole, Ended("complete", 2000.0, "a"), ""))
     assert "nobody owns" not in "\n".join(status_lines(Path("cluster.toml"), over))
+
+
+def test_status_says_the_versions_of_nodes_while_they_differ() -> None:
+    behind = replace(partition(0, 1), kept=replace(Kept(), behind=1))
+    for versions, is_said in ((("1.0", "1.0"), False), (("1.0", "1.1"), True)):
+        whole = cluster(*(node(name, behind, version=each) for name, each in zip("ab", versions, strict=True)))
+        lines = list(status_lines(Path("cluster.toml"), status_facts(Watched(None, whole, None, ""))))
+        assert [f"version {each}" in line for each, line in zip(versions, lines[3:5], strict=True)] == [is_said] * 2
+        assert "1 message of links behind" in lines[3]

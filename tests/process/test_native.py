@@ -166,7 +166,7 @@ def test_text_is_made_when_it_is_asked_for(reader: native.Reader) -> None:
     assert later.main_text == html.process(long.encode(), URL).main_text
     assert later.text == html.process(long.encode(), URL).text
     expected = html.process("<title>t</title><p>grün</p>".encode(), URL)
-    assert native.plain(page) == replace(expected, simhash=page.simhash, words=page.words, sketch=page.sketch)
+    assert page.plain() == replace(expected, simhash=page.simhash, words=page.words, sketch=page.sketch)
 
 
 def test_pages_of_the_machines_documentation_are_read_alike(reader: native.Reader) -> None:

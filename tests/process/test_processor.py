@@ -17,7 +17,6 @@ from gossamer.interfaces import Process
 from gossamer.interfaces import Processor as AnyProcessor
 from gossamer.process import media_types, sniffing
 from gossamer.process.media_types import Reader
-from gossamer.process.native import plain
 from gossamer.process.processor import Processor
 from gossamer.process.sniffing import media_type_of
 from gossamer.records import Page
@@ -159,7 +158,7 @@ async def test_what_is_read_in_the_sandbox_is_read_as_here() -> None:
         processor = Processor("otherbot", settings, parameters_dropped=("b",))
         pages.append(await processor.process(URL, fetched(body, *headers)))
         await processor.close()
-    assert pages[0] == plain(pages[1])
+    assert pages[0] == pages[1].plain()
     assert pages[0].noindex and pages[0].nofollow
     assert {link.url: link.rel for link in pages[0].links} == {
         "http://a.test/c": "canonical",

@@ -96,7 +96,7 @@ class Story:
                 return
             part.frontier.answered(lease, outcome.result)
             links = outcome.page.links if outcome.page else []
-            worths = share_out(lease, links)
+            _, worths = share_out(lease, links, 0)
             self.send([msgspec.structs.replace(link, worth=worth) for link, worth in zip(links, worths, strict=True)])
             if how == "crash before finish":
                 part.open()

@@ -113,7 +113,7 @@ class Month:
         self.frontier.answered(lease, outcome.result)
         assert outcome.page is not None
         links = outcome.page.links
-        worths = zip(links, share_out(lease, links), strict=True)
+        worths = zip(links, share_out(lease, links, 0)[1], strict=True)
         self.frontier.add([msgspec.structs.replace(link, worth=worth) for link, worth in worths], sync=False)
         self.frontier.finish([outcome], [None])
 

@@ -31,7 +31,7 @@ from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import Batch, NoBooking, Watched
 from gossamer.loop import Crawl
-from gossamer.outlinks import nothing
+from gossamer.outlinks import OwnLinks, nothing, one_by_one
 from gossamer.records import (
     ORIGINAL,
     Answer,
@@ -61,6 +61,7 @@ from gossamer.settings import (
 )
 from gossamer.url.site import host_of
 from gossamer.worker.partition import Partition
+from tests.property.pages_apart import PageApart
 from tests.simulation.web import DAY_S, HOUR_S, ModelledWeb
 
 COMMIT_S = 60.0  # of virtual time: gaps between requests are minutes here
@@ -89,11 +90,11 @@ class CheckedFrontier(Frontier):
         self._places = places
         self._booked: set[str] = set()
 
-    def add(self, links: Iterable[Link], *, sync: bool = True, position: int | None = None) -> int:
+    def add(self, links: Iterable[Link | OwnLinks], *, sync: bool = True, position: int | None = None) -> int:
         links = list(links)
         new = super().add(links, sync=sync, position=position)
-        self._accepted.update(link.url for link in links)
-        for link in links:
+        self._accepted.update(link.url for link in one_by_one(links))
+        for link in one_by_one(links):
             assert self.state(link.url) is not None, f"I1: {link.url} was added and is not known"
         self.check()
         return new
@@ -365,7 +366,7 @@ class Worker:
     ) -> Page:
         with nullcontext() if is_suspect else watched():  # a suspect is read in the sandbox
             await self.world.peril()
-        return Page(url, links=self.world.web.links(url))
+        return PageApart(url, links=self.world.web.links(url))
 
     def hurry(self) -> None: ...
 
@@ -409,10 +410,10 @@ class Worker:
     async def receive(self) -> None:
         await asyncio.Future()
 
-    async def send(self, links: Iterable[Link]) -> None:
+    async def send(self, links: Iterable[Link | OwnLinks]) -> None:
         await self.world.clock.sleep(0.02)
         await self.world.peril()
-        groups: dict[int, list[Link]] = {}
+        groups: dict[int, list[Link | OwnLinks]] = {}
         for link in links:
             groups.setdefault(self.world.partition_of(link.url), []).append(link)
         for number, group in groups.items():

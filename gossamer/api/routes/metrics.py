@@ -244,14 +244,17 @@ def text_of(facts: Facts) -> str:
 
 def lines_of(metric: Metric, facts: Facts) -> Iterable[str]:
     values = metric.value(facts)
-    if values is None:
-        return
-    yield f"# HELP {metric.name} {metric.meaning}"
-    yield f"# TYPE {metric.name} {metric.kind}"
+    if values is not None:
+        yield from written(metric.name, metric.kind, metric.meaning, values)
+
+
+def written(metric: str, kind: str, meaning: str, values: Mapping[Labels, float] | float) -> Iterable[str]:
+    yield f"# HELP {metric} {meaning}"
+    yield f"# TYPE {metric} {kind}"
     for labels, value in values.items() if isinstance(values, Mapping) else [((), values)]:
         end = "".join(text for name, text in labels if not name)  # _bucket, _sum and _count of a histogram
         inner = ",".join(f'{name}="{escaped(text)}"' for name, text in labels if name)
-        yield f"{metric.name}{end}{'{' + inner + '}' if inner else ''} {number(value)}"
+        yield f"{metric}{end}{'{' + inner + '}' if inner else ''} {number(value)}"
 
 
 def number(value: float) -> str:

@@ -82,6 +82,14 @@ class Seen:
             self._keep(url, known)
         return known & BITS if known >> DEPTH_SHIFT <= depth else None
 
+    def hot_among(self, urls: Sequence[Url], depth: int) -> list[int | None]:
+        """The same for several."""
+        hot = self._hot
+        return [
+            hot[url] & BITS if url in hot and hot[url] >> DEPTH_SHIFT <= depth else self.hot(url, depth)
+            for url in urls
+        ]
+
     def warm_up(self, url: Url, depth: int) -> None:
         """Until `expect` it is looked at again for any credit."""
         self._keep(url, depth << DEPTH_SHIFT)

@@ -197,7 +197,7 @@ def after(
             result.target if isinstance(result, Moved) else None,
             verdict,
             place,
-            known.links if page is None else len(page.links),
+            known.links if page is None else page.link_count,
             described.noindex,
             validators,
             described.simhash,
