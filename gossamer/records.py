@@ -168,14 +168,6 @@ class Moved(msgspec.Struct, frozen=True, gc=False):
     target: Url
 
     @property
-    def body_bytes(self) -> int:
-        return len(self.body)
-
-    @property
-    def memory_bytes(self) -> int:
-        return len(self.body) if isinstance(self.body, bytes) else 0
-
-    @property
     def ended_at(self) -> float:
         return self.exchange.ended_at
 
