@@ -283,10 +283,17 @@ def loaded() -> tuple[Reader | None, str]:
         return None, why
     try:
         found = Reader(FILE)
-        same = digest_of(found.read(PROBE.encode(), PROBE_URL)) == PROBE_DIGEST
+        page = found.read(PROBE.encode(), PROBE_URL)
+        same = digest_of(page) == PROBE_DIGEST and has_all_links(page)
     except (OSError, AttributeError, ValueError, msgspec.MsgspecError) as fault:
         return None, f"the native reader cannot be used: {fault}"
     return (found, "") if same else (None, "the native reader does not fit this lexbor or ada, and is not used")
+
+
+def has_all_links(page: Page) -> bool:
+    """A library of an earlier version does not tell them apart, and none of them would be followed."""
+    apart = page.links_apart
+    return apart is not None and len(apart.urls) + len(apart.others) == page.link_count == len(page.links)
 
 
 def digest_of(page: Page) -> str:

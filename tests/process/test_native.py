@@ -109,7 +109,7 @@ def test_texts_have_the_same_words_and_language(reader: native.Reader, text: str
         assert differences(reader, page.encode(), URL) == []
 
 
-# The first and the last of each length, what lies beside them and is none, halves of surrogate pairs, and what is cut.
+# The first and the last of each length, what lies beside and is none, halves of surrogate pairs, and what is cut.
 SEQUENCES = (
     "80 bf c0 c1bf c280 dfbf c2 c2c2 c27f e09fbf e0a080 e0a0 e0 ed9fbf eda080 edbfbf ee8080 efbfbf ef bfbf f08fbfbf "
     "f0908080 f09080 f090 f0 f48fbfbf f4908080 f3bfbfbf f5808080 f8808080 ff fe c380c3 e28080e280"
