@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from gossamer.process import html, native
 from gossamer.process.processor import Processor
 from gossamer.process.which_reader import FILE, SWITCH, why_python
-from gossamer.records import Page
+from gossamer.records import Link, Page
 from gossamer.url import canonical
 from tests.cases import rows
 from tests.fuzz import corpus
@@ -219,3 +220,10 @@ def test_a_library_that_does_not_fit_is_a_reason_and_no_end(folder: Path, monkey
     finally:
         native.loaded.cache_clear()
     assert found is None and why.startswith("the native reader cannot be used: ")
+
+
+def test_a_library_that_does_not_tell_links_apart_is_not_used() -> None:
+    link = Link("http://www.h.test/1")
+    assert not native.has_all_links(native.ReadPage(URL, links=[link]))
+    packed = msgspec.Raw(msgspec.msgpack.encode([link]))
+    assert native.has_all_links(native.ReadPage(URL, packed_links=packed, link_count=1, other_links=[link]))
