@@ -35,6 +35,7 @@ from rocksdict import SstFileWriter
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.reference import took_once_ms
+from gossamer.frontier.disk.memory import FINGERPRINTS
 from gossamer.frontier.disk.store import RocksStore, _options
 from gossamer.process import html
 from gossamer.process.fingerprints.duplicates import TABLES, Duplicates
@@ -139,7 +140,7 @@ def index_facts(folder: Path, count: int, lookups: int) -> dict[str, float]:
     build(folder, prints)
     built_s = time.perf_counter() - started
     print(f"{count:,} fingerprints built in {built_s:.0f} s", file=sys.stderr, flush=True)
-    store = RocksStore(folder, TABLES)
+    store = RocksStore(folder, TABLES, memory=FINGERPRINTS)
     duplicates = Duplicates(store, folder, NEAR_BITS)
     facts: dict[str, float] = {
         "disk_bytes_a_fingerprint": round(sum(file.stat().st_blocks * 512 for file in folder.rglob("*")) / count, 1)
@@ -218,7 +219,7 @@ def rows(buckets: NDArray[np.uint64], entries: NDArray[np.uint8]) -> Iterator[tu
 
 def ingest(store: RocksStore, table: str, wanted: Iterator[tuple[bytes, bytes]]) -> None:
     path = str(store.folder.with_suffix(".sst"))
-    writer = SstFileWriter(options=_options("near"))
+    writer = SstFileWriter(options=_options("near", FINGERPRINTS))
     writer.open(path)
     for key, value in wanted:
         writer[key] = value

@@ -26,12 +26,12 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from gossamer.bounds.page_limit import PageLimit
+from gossamer.bounds.page_memory import PageMemory
 from gossamer.clock import Clock
 from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor
 from gossamer.levels import shares
 from gossamer.outlinks import ShareOut, links_of, nothing
-from gossamer.page_limit import PageLimit
-from gossamer.page_memory import PageMemory
 from gossamer.records import Claim, Failed, Fetched, Lease, Outcome, Page, Place, Postponed, Reason, Result, Verdict
 from gossamer.shortage import AtOnce, Patience, lacking, postponed, words_for
 

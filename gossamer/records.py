@@ -13,7 +13,6 @@ Longer than 400 lines: the nouns are meant to be read together.
 from __future__ import annotations
 
 import mmap
-import re
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -23,6 +22,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from gossamer.headers import header_in
 from gossamer.reasons import Reason as Reason  # noqa: PLC0414  # one of the nouns
 from gossamer.visit_history import Away, ChangeRates, History, Trust
 
@@ -72,24 +72,6 @@ class Link(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     max_depth: int | None = None  # as its seed wants it; None: as the crawl
     priority: float | None = None  # of a seed that has one of its own
     worth: int = 0  # credit that its page gives it
-
-
-def header_in(head: bytes, name: str) -> str | None:
-    wanted = b"\n" + name.lower().encode("ascii") + b":"
-    start = head.lower().rfind(wanted)
-    if start < 0:
-        return None
-    end = head.find(b"\n", start + 1)
-    return head[start + len(wanted) : end if end >= 0 else None].strip().decode("latin-1")
-
-
-# RFC 9110 5.5: no control character goes back to a server; and many refuse headers of more than 4 to 8 KB.
-_SENDABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]{1,1000}")
-
-
-def is_sendable(value: str) -> bool:
-    """Whether a header's value can be sent back in a later request."""
-    return _SENDABLE.fullmatch(value) is not None
 
 
 class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -184,14 +166,6 @@ class Moved(msgspec.Struct, frozen=True, gc=False):
     exchange: Exchange
     body: Body
     target: Url
-
-    @property
-    def body_bytes(self) -> int:
-        return len(self.body)
-
-    @property
-    def memory_bytes(self) -> int:
-        return len(self.body) if isinstance(self.body, bytes) else 0
 
     @property
     def ended_at(self) -> float:

@@ -16,6 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "gossamer"
 
 WORDS = {
+    "headers",
     "reasons",
     "records",
     "visit_history",
@@ -29,8 +30,7 @@ WORDS = {
     "clock",
     "levels",
     "outlinks",
-    "page_limit",
-    "page_memory",
+    "bounds",
     "questions",
     "atomic",
     "shortage",

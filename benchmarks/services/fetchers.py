@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from benchmarks.cluster import CACHE, LIMIT_S, Figures, Watch, gossamer, page_moments, say, start
+from benchmarks.cluster import CACHE, LIMIT_S, Figures, Watch, gossamer, say, start
 from gossamer.bench import nginx
 from gossamer.bench.environment import Environment
 from gossamer.bench.mix import Mix, Site, on_disk
@@ -56,7 +56,7 @@ def once(kind: str, folder: Path, site: Site, server: nginx.Nginx) -> Figures:
             watch.stop()
             for each in (crawl, *fetchers):
                 kill_with_children(each)
-    moments = page_moments(folder / "access.log")
+    moments = nginx.visits(folder / "access.log").moments
     cut = int(len(moments) * nginx.EDGE)
     inner = moments[cut : len(moments) - cut]
     pages = len(inner) - 1

@@ -22,7 +22,8 @@ from gossamer.archive.reader import Record
 from gossamer.archive.segments import files, name_in
 from gossamer.archive.storage import Storage
 from gossamer.archive.warc import NEAR
-from gossamer.records import Link, Place, Url, header_in
+from gossamer.headers import header_in
+from gossamer.records import Link, Place, Url
 
 STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)

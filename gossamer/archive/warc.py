@@ -122,7 +122,7 @@ class WarcArchive(SegmentArchive):
             if not isinstance(result, Fetched | Moved):
                 spans.append(None)
                 continue
-            if result.body_bytes > LARGE_BODY_BYTES:
+            if length_of(result) > LARGE_BODY_BYTES:
                 members = await asyncio.to_thread(encode, outcome, result)
             else:
                 members = encode(outcome, result)
@@ -196,10 +196,10 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
         if verdict.at is not None:
             of_page.append(f"WARC-Refers-To-Date: {date_text(verdict.at)}")
         # How long the payload behind a 304 is, nobody said.
-        head = response_head(exchange, None if not_modified else result.body_bytes)
+        head = response_head(exchange, None if not_modified else length_of(result))
         page = member("revisit", of_page, head)
     elif is_http:
-        page = response(of_page, response_head(exchange, result.body_bytes), result)
+        page = response(of_page, response_head(exchange, length_of(result)), result)
     else:
         page = member("resource", of_page, b"", result.body)  # other protocols have no head
     # Whose links are sent (loop.py) has them here as well, so that the link graph is whole. Of a page that is as it
@@ -341,10 +341,14 @@ def is_blank(line: bytes) -> bool:
         return not line.decode("latin-1").strip()
 
 
+def length_of(result: Fetched | Moved) -> int:
+    return result.body_bytes if isinstance(result, Fetched) else len(result.body)
+
+
 def response(fields: list[str], head: bytes, result: Fetched | Moved) -> bytes:
     """Taken as it is where a fetcher has packed the very same record."""
     packed = result.packed if isinstance(result, Fetched) else None
-    if packed is not None and packed.start == start_of("response", fields, head, result.body_bytes) + head:
+    if packed is not None and packed.start == start_of("response", fields, head, length_of(result)) + head:
         return packed.member
     return member("response", fields, head, result.body)
 

@@ -32,6 +32,7 @@ from gossamer.process.media_types import load_own
 from gossamer.records import Seed
 from gossamer.runtime.event_loop import in_loop
 from gossamer.runtime.log import opened
+from gossamer.runtime.memory import steady_heap
 from gossamer.seeds import SeedList, Spooled
 from gossamer.settings import Tree
 from gossamer.supervisor.summary import summary_text
@@ -128,6 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
                     server = serving.enter_context(served(folder, say))
                 address = server.address if server is not None else ""
                 log_fd = opened(tree.log, sys.stderr)
+                steady_heap()
                 workers = forked(workers_of(tree), log_fd)  # before there is an event loop
                 ending = in_loop(
                     run_crawl(folder, tree, seeds, RealClock(), sys.stderr, started, address, log_fd, workers)

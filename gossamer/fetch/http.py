@@ -16,7 +16,8 @@ from gossamer.fetch.coding import ACCEPT_ENCODING
 from gossamer.fetch.idle_connections import IdleConnections
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators, header_in, is_sendable
+from gossamer.headers import header_in, is_sendable
+from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes

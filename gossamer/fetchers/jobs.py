@@ -43,7 +43,7 @@ from gossamer.fetchers.messages import (
     ToWorker,
 )
 from gossamer.messages.control_messages import FetcherNow
-from gossamer.records import Answer, Fetched, Lease, Moved, Postponed, Reason, Url
+from gossamer.records import Answer, Fetched, Lease, Postponed, Reason, Url
 from gossamer.url.site import host_of
 
 NO_FETCHER_S = 2.0  # until another look whether there is one
@@ -274,7 +274,7 @@ class Jobs:
         pieces, out.pieces = out.pieces, None
         answer = answer_of(sent, pieces, wanted.url, wanted.limits, out.sent_at, self._clock.now())
         out.fetcher.done += 1
-        if isinstance(answer, Fetched | Moved):
+        if isinstance(answer, Fetched):
             out.fetcher.bytes += answer.body_bytes
             self.received_bytes += answer.body_bytes
         if not out.answer.done():

@@ -13,6 +13,7 @@ from bisect import insort
 from gossamer.frontier.disk.tables import Entry
 from gossamer.frontier.patterns import HostPatterns
 from gossamer.interfaces import Store
+from gossamer.rate_limiter import RateLimiter
 from gossamer.records import Host
 
 # Entries in memory per active host, about 7 KB: one seek while the host has its slot (frontier.host_share), and one
@@ -35,6 +36,7 @@ class Back:
         "host",
         "is_leaving",
         "key",
+        "limiter",
         "out",
         "patterns",
         "served",
@@ -48,6 +50,7 @@ class Back:
         self.asked: bytes | None = None  # the URL key of the request under way; None: the host may get a turn
         self.out = 0  # leases not yet finished; their entries are still on disk
         self.slot_at = 0.0  # its moment of its site's rate limiter (site_pace.py); 0: it has none
+        self.limiter: RateLimiter | None = None  # of its site, once it was asked for
         self.served = 0  # leases since it got its slot
         self.is_leaving = False  # it has had its share, and others wait
         self.stored = (host.delay_s, host.back_off_s)  # as the disk knows them

@@ -45,7 +45,7 @@ class Budgets:
         self._leading_min = min(LEADING_MIN, pages_a_link)  # with fewer leading pages no host is beyond its links
         self._is_home = is_home
         self._credit = credit
-        self._has_limits = bool(limits.host_pages_max or limits.site_pages_max)
+        self.has_limits = bool(limits.host_pages_max or limits.site_pages_max)
 
     def refusal(self, host: Host, site: Callable[[str], Site]) -> Refused | None:
         """Why no more of the host's pages may be asked for."""
@@ -55,7 +55,7 @@ class Budgets:
             if host.led < self._leading_max() * links:
                 story += ", which give it next to no importance"
             return Refused(Reason.TRAP_HOST, story)
-        if not (self._has_limits or self._front.has_policies):
+        if not (self.has_limits or self._front.has_policies):
             return None
         if self._front.policies.of(host).blocked:
             return Refused(Reason.BLOCKED)
@@ -86,7 +86,7 @@ class Budgets:
         leading = back.host.led + back.out
         if back.out and leading >= self._leading_min and self._is_beyond_its_links(back.host, leading):
             return True
-        if not (self._has_limits or self._front.has_policies):
+        if not (self.has_limits or self._front.has_policies):
             return False
         host = back.host
         most = self._host_pages_max(host)

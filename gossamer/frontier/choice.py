@@ -21,7 +21,7 @@ from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
-from gossamer.frontier.rules.origins import away, back_at
+from gossamer.frontier.rules.origins import away, back_at, has_silent
 from gossamer.frontier.site_pace import SitePace
 from gossamer.interfaces import BATCH_MAX
 from gossamer.records import Host, Reason, Refused, State, UrlRecord
@@ -103,6 +103,8 @@ class Choice:
 
     def _is_held(self, change: Change, back: Back) -> bool:
         """Whether the operator lets the host pause, or what is in flight may use up what the host may have."""
+        if not (back.out or self._front.has_policies or self._budgets.has_limits):
+            return False  # as at nearly every turn
         if self._front.has_policies and self._front.policies.of(back.host).paused:
             return True
         return self._budgets.is_held(back, change.site) or self._patterns.is_held(back)
@@ -111,8 +113,8 @@ class Choice:
         """The host's next URL; those that may not be asked for are refused on the way, as many as a batch holds."""
         while change.size < BATCH_MAX and (entry := back.next()) is not None:
             refused = self._budgets.refusal(back.host, change.site)
-            is_free = refused is None and not self._patterns.has_spent(back.key, back.host)
-            if is_free and not any(back.host.origins.values()):
+            is_free = refused is None and not self._patterns.has_spent(back.key, back.host, back)
+            if is_free and not has_silent(back.host):
                 return entry
             key = key_in(*entry)
             known = url_record_in(entry[1]) or self._reader.known(key)

@@ -205,8 +205,10 @@ class Front:
 
     def arm(self, back: Back) -> None:
         """Let the host take its turn when its moment comes, if it has work and is not being asked."""
-        if back.asked is None and back.has_work and (back.bookings or not back.is_leaving):
-            host = back.host  # as `next_turn_at` says, without two more calls
+        host = back.host  # as `has_work` and `next_turn_at` say, without four more calls
+        if back.asked is None and (
+            back.bookings or (host.queued > back.out and host.rest_until <= 0 and not back.is_leaving)
+        ):
             self._put(back, max(host.ready_at, host.rest_until, back.slot_at))
 
     def _put(self, back: Back, moment: float) -> None:

@@ -37,15 +37,18 @@ from gossamer.records import SITEMAP, Lease, Link, UrlRecord
 
 def link_to(known: UrlRecord) -> Link:
     """The link that led to a URL, as far as it is still known."""
-    return Link(
+    return Link(  # by position, as in steps.after
         known.url,
-        rel=SITEMAP if known.is_sitemap else "",
-        source=known.source,
-        depth=known.depth,
-        chain=known.chain,
-        context=known.context / 100,
-        max_depth=known.max_depth,
-        priority=known.priority,
+        "",
+        SITEMAP if known.is_sitemap else "",
+        known.source,
+        known.depth,
+        known.chain,
+        None,
+        "",
+        known.context / 100,
+        known.max_depth,
+        known.priority,
     )
 
 
@@ -93,9 +96,8 @@ class Leases:
         note = lease_key(turn)
         found = self._reader.known_among([key for _, (_, key) in picked if len(key) == URL_KEY_BYTES])
         together = [self._held_by(back, entry, found, turn, note, expires_at) for back, entry in picked]
-        for held in together:
-            self._held[held.key] = held
-            self._running[held.key] = awake + self._lease_s
+        self._held.update([(held.key, held) for held in together])
+        self._running.update(dict.fromkeys([held.key for held in together], awake + self._lease_s))
         self._open[turn] = len(together)
         entries = [(held.entry[0], held.key) for held in together]
         batch.put("leases", note, encode(LeaseNote(entries, expires_at)))
@@ -151,8 +153,8 @@ class Leases:
     def end(self, batch: Batch, key: bytes) -> Held:
         self._running.pop(key, None)
         held = self._held.pop(key)
-        self._open[held.turn] -= 1
-        if self._open[held.turn] == 0:
+        left = self._open[held.turn] = self._open[held.turn] - 1
+        if left == 0:
             del self._open[held.turn]
             batch.delete("leases", lease_key(held.turn))
         return held

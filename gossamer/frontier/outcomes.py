@@ -18,9 +18,9 @@ from gossamer.frontier.front import REST_S, Front
 from gossamer.frontier.leases import Held, Ignored, Leases, take_back
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
-from gossamer.frontier.rules.origins import is_silent, note, waits
+from gossamer.frontier.rules.origins import has_silent, is_silent, note, waits
 from gossamer.frontier.rules.policy import NONE
-from gossamer.frontier.rules.politeness import ended_at, start_delay
+from gossamer.frontier.rules.politeness import GAVE, ended_at, start_delay
 from gossamer.frontier.rules.steps import after, is_down, next_step
 from gossamer.frontier.site_pace import SitePace
 from gossamer.interfaces import Planner, Store
@@ -85,9 +85,8 @@ class Outcomes:
         back = held.back
         policy = self._front.policies.of(back.host) if self._front.has_policies else NONE
         is_of_origin = False
-        if is_silent(result) or any(
-            back.host.origins.values()
-        ):  # else there is nothing to note, and nobody to forgive
+        if has_silent(back.host) or (not isinstance(result, GAVE) and is_silent(result)):
+            # Else there is nothing to note, and nobody to forgive.
             is_of_origin = note(back.host, origin_of(lease.url), result, lease.attempt, self._waits_s, now)
         start_delay(back.host, result, self._politeness, policy, now, lease.attempt, is_of_origin=is_of_origin)
         if (ended := ended_at(result)) is None:
@@ -172,12 +171,12 @@ class Outcomes:
         change.dequeue(held.entry[0], host, held.known)
         is_first = held.known.history is None
         change.count(host, step, outcome, is_first=is_first)
-        if is_down(host, outcome, limits.host_failures_max, change.now):
+        if host.failures and is_down(host, outcome, limits.host_failures_max, change.now):
             self._due.begin_rest(change, held.back.key, host)
         if is_first and isinstance(outcome.result, Fetched):
             self._revisits.earn()
         if outcome.page is not None and not held.known.content_hash:  # else it is another visit
-            self._patterns.count(held.back.key, outcome)
+            self._patterns.count(held.back.key, outcome, held.back)
         if step.to_the_end:
             change.enqueue(key, known)
             return

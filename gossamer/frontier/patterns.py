@@ -83,7 +83,7 @@ class Pattern(msgspec.Struct, array_like=True, gc=False):
 class HostPatterns:
     """The patterns of a host, least recently used first, and which of them are used up."""
 
-    __slots__ = ("_free", "_gain", "left", "pages", "patterns", "spent")
+    __slots__ = ("_free", "_gain", "_newest", "left", "pages", "patterns", "spent")
 
     def __init__(self, patterns: dict[str, Pattern], free: int, gain: int) -> None:
         self.patterns = patterns
@@ -93,17 +93,21 @@ class HostPatterns:
         self.left: float = free
         self._free = free
         self._gain = gain
+        self._newest = ""  # the last in `patterns`, once it is known
         for name in patterns:
             self.look_at(name)
 
     def use(self, name: str) -> tuple[str, Pattern]:
         """The pattern that a page counts for: its own; the whole host's where all others are used up."""
+        if name == self._newest:  # as on most hosts nearly always: a dict that is shuffled grows anew again and again
+            return name, self.patterns[name]
         pattern = self.patterns.pop(name, None)
         if pattern is None:
             if len(self.patterns) >= PATTERNS_MAX and name != WHOLE_HOST and not self._make_room():
                 return self.use(WHOLE_HOST)
             pattern = Pattern(last=[])
         self.patterns[name] = pattern
+        self._newest = name
         return name, pattern
 
     def _make_room(self) -> bool:
@@ -155,8 +159,9 @@ class HostPatterns:
                 self._charge_wider(name)
         else:
             self.left += self._gain
-            for spent in list(self.spent):  # it may have earned something
-                self.look_at(spent)
+            if self.spent:
+                for spent in list(self.spent):  # it may have earned something
+                    self.look_at(spent)
         return is_alike
 
     def _charge_wider(self, name: str) -> None:
@@ -214,9 +219,11 @@ class Patterns:
 
     # ---- what may still be asked for ---------------------------------------------------------------------
 
-    def has_spent(self, key: bytes, host: Host) -> bool:
+    def has_spent(self, key: bytes, host: Host, back: Queue | None = None) -> bool:
         """Whether any pattern of this host is used up: only then is it worth a look at a URL."""
-        return host.pages >= self._settings.pattern_pages and bool(self._of(key, host.name).spent)
+        if host.pages < self._settings.pattern_pages:
+            return False
+        return bool(((back and back.patterns) or self._of(key, host.name)).spent)
 
     def is_held(self, back: Queue) -> bool:
         """What is in flight may use up a pattern: wait and see."""
@@ -243,10 +250,10 @@ class Patterns:
 
     # ---- what a page adds --------------------------------------------------------------------------------
 
-    def count(self, key: bytes, outcome: Outcome) -> None:
-        """A page was fetched for the first time."""
+    def count(self, key: bytes, outcome: Outcome, back: Queue | None = None) -> None:
+        """A page was fetched for the first time. `back`: the queue of its host, if the caller has it at hand."""
         assert outcome.page is not None
-        host = self._of(key, outcome.lease.host)
+        host = (back and back.patterns) or self._of(key, outcome.lease.host)
         is_copy = not outcome.verdict.is_original
         is_alike = host.count(pattern_of(outcome.lease.url), outcome.page, is_copy=is_copy)
         if is_alike or (host.pages >= SAVED_FROM and host.pages.bit_count() == 1):

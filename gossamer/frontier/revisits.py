@@ -50,7 +50,8 @@ class Revisits:
 
     def earn(self) -> None:
         """A first visit was made."""
-        self._room = min(ROOM_MAX, self._room + self._gain)
+        if self._room < ROOM_MAX:
+            self._room = min(ROOM_MAX, self._room + self._gain)
 
     def put(self, batch: Batch, moment: float, key: bytes) -> None:
         due = due_key(moment, key)

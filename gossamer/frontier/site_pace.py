@@ -11,7 +11,6 @@ from __future__ import annotations
 from gossamer.frontier.back import Back
 from gossamer.frontier.front import Front
 from gossamer.rate_limiter import RateLimiter
-from gossamer.records import Host
 
 SITES_MAX = 50_000  # some 10 MB
 
@@ -25,7 +24,7 @@ class SitePace:
     def turn_at(self, back: Back, now: float) -> float:
         """When the host may take the turn that has come."""
         if back.slot_at == 0.0:
-            limiter = self._limiter(back.host, now)
+            limiter = back.limiter or self._limiter(back, now)
             back.slot_at = limiter.take(now) if limiter is not None else now
         return back.slot_at
 
@@ -37,6 +36,7 @@ class SitePace:
         """Policies have changed: every host gets a new moment."""
         self._limiters.clear()
         for back in self._front.active.values():
+            back.limiter = None
             if back.slot_at:
                 back.slot_at = 0.0
                 self._front.arm(back)
@@ -51,7 +51,8 @@ class SitePace:
                 if back.key in self._front.turns:
                     self._front.arm(back)
 
-    def _limiter(self, host: Host, now: float) -> RateLimiter | None:
+    def _limiter(self, back: Back, now: float) -> RateLimiter | None:
+        host = back.host
         limiter = self._limiters.get(host.site)
         if limiter is None:
             policies = self._front.policies
@@ -60,5 +61,8 @@ class SitePace:
                 return None
             if len(self._limiters) >= SITES_MAX:
                 self._limiters = {site: each for site, each in self._limiters.items() if not each.is_idle(now)}
+                for each in self._front.active.values():
+                    each.limiter = None  # a site has one, whoever asks next
             limiter = self._limiters[host.site] = RateLimiter(rate)
+        back.limiter = limiter
         return limiter

@@ -46,11 +46,13 @@ class Turns:
         turn = self._turns.pop(host, None)
         if turn is not None and host in self._has_come:
             self._has_come.remove(host)
-            level = turn[3]
-            self._counts[level] -= 1
-            if self._counts[level] == 0:
-                del self._counts[level], self._queues[level]
-                self._draw = None
+            self._count_off(turn[3])
+
+    def _count_off(self, level: int) -> None:
+        self._counts[level] -= 1
+        if self._counts[level] == 0:
+            del self._counts[level], self._queues[level]
+            self._draw = None
 
     def ready(self, now: float) -> dict[int, int]:
         """How many hosts may be asked now, by level."""
@@ -75,10 +77,12 @@ class Turns:
         if self._draw is None:
             self._draw = drawing(sorted(self._counts), self._chance)
         queue, turns = self._queues[self._draw()], self._turns
-        while turns.get((turn := queue.popleft())[2]) is not turn:
+        while turns.get(host := (turn := queue.popleft())[2]) is not turn:
             pass  # it was changed or removed since
-        self.remove(turn[2])
-        return turn[2]
+        del turns[host]
+        self._has_come.remove(host)
+        self._count_off(turn[3])
+        return host
 
     def first(self) -> tuple[float, bytes] | None:
         """Whose moment comes next, and when; None: somebody's has come already, or nobody is in here."""

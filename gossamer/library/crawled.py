@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from gossamer.headers import header_in
 from gossamer.records import (
     Body,
     Failed,
@@ -17,7 +18,6 @@ from gossamer.records import (
     Refused,
     Url,
     Verdict,
-    header_in,
 )
 
 

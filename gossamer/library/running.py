@@ -17,6 +17,7 @@ from gossamer.cluster.pace import CrawlPace, Pace
 from gossamer.cluster.partitions import partition_of
 from gossamer.cluster.shared import LocalShared
 from gossamer.folder import CrawlFolder
+from gossamer.frontier.disk.memory import FINGERPRINTS
 from gossamer.frontier.disk.store import RocksStore
 from gossamer.frontier.disk.tables import Totals
 from gossamer.library.crawled import Crawled, crawled_of
@@ -263,7 +264,7 @@ async def running(
     pace = Pace(clock, tree.politeness.ip_requests_per_s, tree.politeness.ip_burst)
     crawl_pace = crawl.crawl_pace = CrawlPace(clock, *folder.policies().crawl.over(tree.politeness))
     with (
-        closing(RocksStore(folder.fingerprints, duplicates.TABLES)) as store,
+        closing(RocksStore(folder.fingerprints, duplicates.TABLES, memory=FINGERPRINTS)) as store,
         closing(Duplicates(store, folder.fingerprints, tree.process.near_bits)) as claims,
     ):
         welcome = worker_messages.Welcome(str(folder.path.absolute()), tree)

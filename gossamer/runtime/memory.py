@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 THREADS = 6  # they wait for the disk, and pack what is large
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # <malloc.h>
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
 
 
 def steady_memory() -> None:
@@ -19,6 +19,11 @@ def steady_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    steady_heap()
+
+
+def steady_heap() -> None:
+    """To be called while there is one thread."""
     # glibc keeps large buffers for later once one was freed, and RocksDB's compactions leave it many of all sizes:
     # 237 MiB were resident at three million URLs. At a fixed size it gives them back at once: 182 MiB. But not those
     # that the HTML parser takes for every page, of some 320 KB: giving them back costs it 30 to 60 us a page.
@@ -26,6 +31,8 @@ def steady_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 1024 * 1024)
         libc.mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024)
+        # It would give each thread of RocksDB a heap of its own, with holes of its own.
+        libc.mallopt(M_ARENA_MAX, 1)
 
 
 def start_threads() -> None:

@@ -13,8 +13,8 @@ positions. Then that log ends behind the position in the report that covers it, 
 Seeds, and what operators want, do not come through a log: nothing of that may have begun or ended since the reports
 were asked for.
 
-**The limit of pages is exact.** A worker finishes no more pages than it was allowed (page_limit.py). What it may
-still finish is in its report, and what it was given since is added: an old report promises too much, never too
+**The limit of pages is exact.** A worker finishes no more pages than it was allowed (bounds/page_limit.py). What it
+may still finish is in its report, and what it was given since is added: an old report promises too much, never too
 little. What nobody has is handed out, and collected again where one runs out and another does not need it.
 """
 

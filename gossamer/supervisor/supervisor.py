@@ -33,6 +33,7 @@ from gossamer.config import UsageError
 from gossamer.fetch.dns import DnsCounts
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.faults import StoreDamaged
+from gossamer.frontier.disk.memory import FINGERPRINTS
 from gossamer.frontier.disk.store import RocksStore
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import Event
@@ -189,7 +190,7 @@ class Supervisor:
     async def _run(self) -> None:
         config = self.config
         with (
-            closing(RocksStore(self.folder.fingerprints, duplicates.TABLES)) as fingerprints,
+            closing(RocksStore(self.folder.fingerprints, duplicates.TABLES, memory=FINGERPRINTS)) as fingerprints,
             closing(Duplicates(fingerprints, self.folder.fingerprints, config.process.near_bits)) as claims,
         ):
             shared = self._shared = LocalShared(claims, self._pace, self._crawl_pace)

@@ -126,9 +126,8 @@ class Crawl:
 
 def deck(chance: random.Random, kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
     while True:
-        round_ = [(kind, region) for kind in kinds for region in REGIONS]
-        chance.shuffle(round_)
-        yield from round_
+        for kind in chance.sample(kinds, len(kinds)):
+            yield kind, chance.choice(REGIONS)
 
 
 async def failure_run(

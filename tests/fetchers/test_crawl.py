@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gossamer.local_servers.process import children
 from tests.crawl.command import gossamer, quick_settings, until
 from tests.crawl.judge import broken_delays, requests_at_once
-from tests.fetchers.crawling import Crawling, crawling
+from tests.fetchers.crawling import Crawling, crawling, played
 from tests.fetchers.failure_run import described
 
 
@@ -84,3 +89,21 @@ async def test_an_operator_sees_fetchers_and_sends_one_away(tmp_path: Path) -> N
         assert await made.fetchers["b"].wait() == 0
         lost = json.loads((await gossamer("status", made.folder, "--json")).out)["now"]["fetch_jobs_lost"]
         assert lost == 0
+
+
+async def test_a_crawl_that_was_killed_leaves_the_hosts_of_its_jobs_alone_until_they_are_over(tmp_path: Path) -> None:
+    """The fetcher that has the job may be cut off, and ask at any moment until then."""
+    times: dict[str, Any] = {"fetchers__ask_s": 12, "fetchers__margin_s": 1, "fetch__timeout_s": 2}
+    async with crawling(tmp_path / "c", hosts=1, pages=2) as made:
+        await made.start("--workers", 1, seeds=1, **times)
+        async with played(made.join) as cut_off:
+            asked = await cut_off.job()
+        for pid in [*children(made.crawl.pid), made.crawl.pid]:
+            os.kill(pid, signal.SIGKILL)
+        await made.crawl.wait()
+        began = time.monotonic()
+        await made.start("--workers", 1, seeds=1, **times)
+        async with played(made.join) as another:
+            again = await another.job()
+        assert again.url == asked.url and again.lease != asked.lease
+        assert time.monotonic() - began >= 15

@@ -38,7 +38,7 @@ async def ran(folder: Path, *flags: object) -> dict[str, Any]:
 
 
 async def test_fetchers_that_die_freeze_and_are_cut_off_change_nothing_about_a_crawl(tmp_path: Path) -> None:
-    result = await ran(tmp_path, "--seconds", 45, "--hosts", 8, "--pages", 20, "--kinds", "kill,freeze,cut servers")
+    result = await ran(tmp_path, "--seconds", 45, "--hosts", 8, "--pages", 40, "--kinds", "kill,freeze,cut servers")
     assert len(result["faults"]) == 3
 
 

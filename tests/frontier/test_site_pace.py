@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.clock import VirtualClock
+from gossamer.frontier import site_pace
 from gossamer.frontier.disk.store import RocksStore
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.frontier.frontier import Frontier
@@ -53,6 +54,14 @@ def test_forty_sub_domains_are_asked_as_one_site(frontier: Frontier, clock: Virt
     frontier.apply_policies(Policies(sites={"big.test": Policy(crawl_rate=20.0)}))
     asked = crawl(frontier, clock, 10.0)
     assert 195 <= asked["big.test"] <= 206, asked
+
+
+def test_a_site_keeps_its_pace_when_those_that_are_idle_are_forgotten(
+    frontier: Frontier, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_pace, "SITES_MAX", 1)
+    asked = crawl(frontier, clock, 20.0)
+    assert 78 <= asked["big.test"] <= 82 and 19 <= asked["small.test"] <= 21, asked
 
 
 @pytest.mark.parametrize("by_s", [5.0, 3600.0])

@@ -13,6 +13,7 @@ import pytest
 from rocksdict import Options, Rdict
 
 from gossamer.frontier.disk.faults import StoreDamaged, StoreFull
+from gossamer.frontier.disk.memory import StoreMemory
 from gossamer.frontier.disk.store import FILES_MERGED, HOST_BYTES, RocksStore
 
 HOSTS = [bytes([first, 0xFF, last]) + bytes(HOST_BYTES - 3) for first in (0, 7, 0xFF) for last in (0, 1, 0xFE, 0xFF)]
@@ -205,3 +206,28 @@ def test_a_store_that_is_just_being_made_reads_as_empty_and_a_damaged_one_does_n
         path.unlink()
     with closing(RocksStore(tmp_path, ("urls",), read_only=True)) as store:
         assert list(store.scan("urls")) == []
+
+
+def test_buffers_begin_large_and_shrink_as_blocks_are_kept(tmp_path: Path) -> None:
+    chance, keys = Random(1), list[bytes]()
+    memory = StoreMemory((4 << 20, 2 << 20), 1 << 20)
+
+    def write(store: RocksStore, entries: int) -> None:
+        batch = store.batch()
+        for _ in range(entries):
+            keys.append(chance.randbytes(20))
+            batch.put("urls", keys[-1], chance.randbytes(1000))
+        store.write(batch, sync=False)
+
+    with closing(RocksStore(tmp_path, ("urls",), memory=memory)) as store:
+        for _ in range(34):
+            write(store, 100)
+        assert memory.buffers.get_usage() > 3.3 * (1 << 20), "nothing is kept yet"
+        for _ in range(100):
+            write(store, 100)
+        store.flush()
+        assert None not in store.get_many("urls", keys)
+        kept = memory.blocks.get_usage()
+        assert 0.7 * (1 << 20) < kept < 1.1 * (1 << 20)
+        write(store, 1)
+        assert 2 << 20 <= memory.buffers.get_buffer_size() < 2.6 * (1 << 20)

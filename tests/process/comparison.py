@@ -12,6 +12,7 @@ from gossamer.process.fingerprints.sketch import sketch_of
 from gossamer.process.simhash import simhash_of
 from gossamer.process.text import fold
 from gossamer.records import Page
+from tests.property.pages_apart import PageApart
 
 FINGERPRINT = ("simhash", "words", "sketch")
 
@@ -37,6 +38,8 @@ def differences(
     is_native = isinstance(page, native.ReadPage)
     if is_native:
         expected["written_links"] = outlinks(page.links)
+        expected["links_apart"] = PageApart(url, links=page.links).links_apart
+        expected["link_count"] = len(page.links)
     names = [name for name in expected if is_native or name not in FINGERPRINT]  # what it refuses has none yet
     return [
         f"{name}: {first_difference(getattr(page, name), expected[name])}"

@@ -109,6 +109,24 @@ def test_texts_have_the_same_words_and_language(reader: native.Reader, text: str
         assert differences(reader, page.encode(), URL) == []
 
 
+# The first and the last of each length, their neighbours that are none, halves of surrogate pairs, and what is cut.
+SEQUENCES = (
+    "80 bf c0 c1bf c280 dfbf c2 c2c2 c27f e09fbf e0a080 e0a0 e0 ed9fbf eda080 edbfbf ee8080 efbfbf ef bfbf f08fbfbf "
+    "f0908080 f09080 f090 f0 f48fbfbf f4908080 f3bfbfbf f5808080 f8808080 ff fe c380c3 e28080e280"
+)
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES.split())
+def test_what_is_utf_8_is_so_for_both(reader: native.Reader, sequence: str) -> None:
+    """Wherever it stands among eight bytes that are looked at together, in text, in an attribute, and at the end."""
+    odd = bytes.fromhex(sequence)
+    for before in range(9):
+        text = b"a" * before + odd + b"b" * (8 - before) + "ü und mehr".encode()
+        page = b"<title>%b</title><p>%b <a href='/%b' rel='%b'>%b</a><p>%b" % ((text,) * 5 + (b"c" * before + odd,))
+        for content_type in (None, "text/html; charset=utf-8"):
+            assert differences(reader, page, URL, content_type) == [], page
+
+
 def test_what_is_crawled_is_heard_of(reader: native.Reader) -> None:
     body = b"<a href='ftp://f.test/a'>a</a><a href='/b?mine=1&x=2&utm_source=z;jsessionid=3'>b</a>"
     canonical.choose(("http", "ftp"), dropped=("mine",), kept=("utm_*",))

@@ -15,6 +15,7 @@ from gossamer.commands.verb import add_config_flags, add_serve_flag, add_setting
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.runtime.event_loop import in_loop
+from gossamer.runtime.memory import steady_heap
 from gossamer.supervisor.supervisor import ENDINGS
 from gossamer.text import COMMAND, counted, span
 
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             chosen = [word for key in flags if key.startswith("serve.") for word in ("--set", f"{key}={flags[key]}")]
             return serving.enter_context(served(folder, say, *chosen)).address
 
+        steady_heap()
         done = in_loop(run_node(name, folder, arguments.cluster, flags, RealClock(), sys.stderr, say, begun))
     ending = done.ending
     show(f"{ENDINGS[ending.why][0].upper()}{ENDINGS[ending.why][1:]}.")

@@ -42,7 +42,6 @@ from rocksdict import (
     AccessType,
     BlockBasedIndexType,
     BlockBasedOptions,
-    Cache,
     Checkpoint,
     DBCompressionType,
     DBRecoveryMode,
@@ -52,23 +51,18 @@ from rocksdict import (
     ReadOptions,
     SliceTransform,
     WriteBatch,
-    WriteBufferManager,
     WriteOptions,
 )
 
 from gossamer.atomic import make_folder
 from gossamer.frontier.disk.faults import StoreDamaged, StoreFull, translated
+from gossamer.frontier.disk.memory import PARTITIONS, StoreMemory
 from gossamer.frontier.disk.packed import MARK_KEY, MARK_TABLE, deletion, head, mark_in, packed_mark, unpacked
 from gossamer.interfaces import Batch, Mark, StoreJournal
 
 KIB, MIB = 1 << 10, 1 << 20
 OWN_FILE = "rocksdict-config.json"  # rocksdict's own, beside those of RocksDB
 
-# One cache and one budget of write buffers for all stores of a process: memory must not grow with their number. Both
-# are small, so that they are full soon and memory is flat from then on. With 64 and 96 MiB a process takes 120 MiB
-# more at three million URLs, and is hardly faster: the system keeps the files in memory, and links go all over them.
-_BLOCKS = Cache(8 * MIB)
-_BUFFERS = WriteBufferManager(16 * MIB, False)
 # What is written is merged with all that is there, since keys are hashes. By eight files at a time instead of four
 # that takes 3 % of a worker's time at two million URLs; with buffers of 12 MiB, by four, it took 11 %.
 FILES_MERGED = 8
@@ -162,8 +156,10 @@ class RocksStore:
         *,
         read_only: bool = False,
         journal: StoreJournal | None = None,
+        memory: StoreMemory = PARTITIONS,
     ) -> None:
         self.folder = folder
+        self._memory = memory
         self._names = tables
         self._journal = journal
         self._places = {table: place for place, table in enumerate(tables)}  # in the entries of a journal
@@ -198,8 +194,8 @@ class RocksStore:
         try:
             self._db = Rdict(
                 self._links.name if self._links else str(self.folder),
-                options=_options(""),
-                column_families={table: _options(table) for table in self._names},
+                options=_options("", self._memory),
+                column_families={table: _options(table, self._memory) for table in self._names},
                 access_type=self._access,
             )
         except Exception as fault:
@@ -301,6 +297,7 @@ class RocksStore:
                 mark = Mark(self._journal.epoch, self._number + 1, self._journal.position)
                 batch.raw.put(MARK_KEY, packed_mark(mark), self._handles[MARK_TABLE])
             self._cursor = None  # it would not see what is written
+            self._memory.share_out()
             assert self._db is not None, "its first entry has made it"
             try:
                 self._db.write(batch.raw, self._sync if sync else self._quick)
@@ -404,7 +401,7 @@ def _linked(folder: Path) -> TemporaryDirectory[str]:
     return links
 
 
-def _options(table: str) -> Options:
+def _options(table: str, memory: StoreMemory) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -412,7 +409,7 @@ def _options(table: str) -> Options:
     # comes before the damage and to say nothing.
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_write_buffer_size(8 * MIB)  # at most; nearly always the budget ends them sooner
-    options.set_write_buffer_manager(_BUFFERS)
+    options.set_write_buffer_manager(memory.buffers)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_keep_log_file_num(2)
     # Of each store: a worker has several, and hundreds of connections beside them.
@@ -430,7 +427,7 @@ def _options(table: str) -> Options:
     if table in _READ_BY_HOST:
         options.set_prefix_extractor(SliceTransform.create_fixed_prefix(HOST_BYTES))
     blocks = BlockBasedOptions()
-    blocks.set_block_cache(_BLOCKS)
+    blocks.set_block_cache(memory.blocks)
     blocks.set_bloom_filter(10, False)
     # Indexes and filters live in the cache, so that memory is bounded, and in pieces, so that they fit. In one piece
     # each is about a megabyte, they push each other out, and at two million URLs 73 % of the time went there.

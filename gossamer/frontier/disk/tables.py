@@ -245,7 +245,7 @@ def level_name(level: int) -> bytes:
 
 
 def level_of(key: bytes) -> int:
-    return int.from_bytes(key[:2], "big") % APART
+    return (key[0] << 8 | key[1]) % APART
 
 
 def due_key(moment: float, key: bytes) -> bytes:

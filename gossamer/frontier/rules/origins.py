@@ -59,6 +59,11 @@ def all_away(host: Host, now: float) -> list[Away]:
     )
 
 
+def has_silent(host: Host) -> bool:
+    """Whether nobody answers at one of its origins. Of an only one nothing is noted: there it is the host itself."""
+    return len(host.origins) > 1 and any(host.origins.values())
+
+
 def is_failing(host: Host, origin: str) -> bool:
     """Whether nobody has answered there since it was found to be away."""
     found = host.origins.get(_name(host, origin))

@@ -70,7 +70,7 @@ def next_delay(
     if back_off_s > seconds:
         seconds, reason = back_off_s, Reason.BACK_OFF
 
-    asked_s = exchange.retry_after_s if exchange is not None else None
+    asked_s = exchange.retry_after_s if exchange is not None and exchange.status >= 300 else None
     if asked_s is not None and (asked_s := min(asked_s, config.retry_after_s_max)) > seconds:
         seconds, reason = asked_s, Reason.ASKED_BY_SERVER
     return Delay(seconds, reason, back_off_s)
@@ -117,6 +117,12 @@ def start_delay(
     is_of_origin: bool = False,
 ) -> None:
     """An answer has ended: when its host may be asked again, and why then. `attempt`: of the URL asked for."""
+    if isinstance(result, GAVE):  # as nearly all
+        host.failures = host.failed_urls = host.rests = 0
+        host.well_at = result.exchange.ended_at
+        _leave_alone(host, host.well_at, next_delay(host, result, config, policy))
+        host.requests += 1
+        return
     moment, robots = ended_at(result), result if isinstance(result, RobotsRead) and not is_of_origin else None
     later = result if isinstance(result, Postponed) else None
     if later is not None and later.reason in PERHAPS_ASKED:
@@ -126,9 +132,7 @@ def start_delay(
             host.crawl_delay_s = robots.robots.crawl_delay_s
         if not is_of_origin:
             _count_failures(host, result, moment, attempt)
-        delay = next_delay(host, result, config, policy, is_of_origin=is_of_origin)
-        host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
-        host.ready_at = max(host.ready_at, moment + delay.seconds)
+        _leave_alone(host, moment, next_delay(host, result, config, policy, is_of_origin=is_of_origin))
         host.requests += later is None
         if robots is not None:
             not_before(host, moment + robots.wait_s, Reason.ROBOTS_UNREACHABLE)
@@ -136,11 +140,13 @@ def start_delay(
         not_before(host, now + later.wait_s, later.reason)
 
 
+def _leave_alone(host: Host, moment: float, delay: Delay) -> None:
+    host.delay_s, host.delay_reason, host.back_off_s = delay.seconds, delay.reason, delay.back_off_s
+    if (ready_at := moment + delay.seconds) > host.ready_at:
+        host.ready_at = ready_at
+
+
 def _count_failures(host: Host, result: Result, moment: float, attempt: int) -> None:
-    if isinstance(result, GAVE):  # as nearly all
-        host.failures = host.failed_urls = host.rests = 0
-        host.well_at = moment
-        return
     host.failures = failures_after(host, result)
     if host.failures == 0:
         host.failed_urls = host.rests = 0

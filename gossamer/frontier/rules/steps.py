@@ -21,6 +21,7 @@ import msgspec
 
 from gossamer.frontier.rules.origins import is_failing, is_its_own, is_silent_since
 from gossamer.frontier.rules.politeness import GAVE, ended_at
+from gossamer.headers import is_sendable
 from gossamer.records import (
     Exchange,
     Failed,
@@ -37,7 +38,6 @@ from gossamer.records import (
     State,
     UrlRecord,
     Validators,
-    is_sendable,
 )
 from gossamer.url.site import origin_of
 
@@ -115,10 +115,10 @@ def next_step(
 
 
 def done(exchange: Exchange, page: Page | None) -> Step:
-    flaws = flaws_of(exchange, page)
-    if not flaws:
-        return DONE
     is_read = page is None or not page.fault
+    if is_read and not (exchange.truncated or exchange.tls_fault):
+        return DONE
+    flaws = flaws_of(exchange, page)
     return Step(State.DONE, None if is_read else Reason.UNREADABLE, flaws)
 
 
@@ -208,7 +208,7 @@ def after(
             known.history,
             known.earned,
             score,
-            failing_since(known, attempt, outcome),
+            None if isinstance(result, GAVE) else failing_since(known, attempt, outcome),
         )
     )
 

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from gossamer.bounds.page_memory import FIRST_GUESS_BYTES, SLOW_S, PageMemory, size_of
 from gossamer.clock import VirtualClock
-from gossamer.page_memory import FIRST_GUESS_BYTES, SLOW_S, PageMemory, size_of
 from gossamer.records import Body, Exchange, Failed, Fetched, Link, Page, Reason
 
 KIB, MIB = 1 << 10, 1 << 20

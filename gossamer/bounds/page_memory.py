@@ -56,8 +56,10 @@ class PageMemory:
 
     def answered(self, lease_id: bytes, result: Result) -> None:
         self._coming.pop(lease_id, None)
-        if isinstance(result, Fetched | Moved) and (held := result.memory_bytes):
-            self._hold(lease_id, held)
+        if isinstance(result, Fetched):
+            self._hold(lease_id, result.memory_bytes)
+        elif isinstance(result, Moved) and isinstance(result.body, bytes):
+            self._hold(lease_id, len(result.body))
 
     def read(self, lease_id: bytes, page: Page) -> None:
         self._hold(lease_id, size_of(page))

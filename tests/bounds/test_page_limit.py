@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gossamer.bounds.page_limit import FEW, REPLACED_MAX, SLOW_S, PageLimit
 from gossamer.clock import VirtualClock
-from gossamer.page_limit import FEW, REPLACED_MAX, SLOW_S, PageLimit
 from gossamer.records import Exchange, Failed, Fetched, Lease, Link, Outcome, Reason
 
 

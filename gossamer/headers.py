@@ -1,0 +1,23 @@
+"""Heads of answers: one header in them, and whether its value can be sent back."""
+
+from __future__ import annotations
+
+import re
+
+
+def header_in(head: bytes, name: str) -> str | None:
+    wanted = b"\n" + name.lower().encode("ascii") + b":"
+    start = head.lower().rfind(wanted)
+    if start < 0:
+        return None
+    end = head.find(b"\n", start + 1)
+    return head[start + len(wanted) : end if end >= 0 else None].strip().decode("latin-1")
+
+
+# RFC 9110 5.5: no control character goes back to a server; and many refuse headers of more than 4 to 8 KB.
+_SENDABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]{1,1000}")
+
+
+def is_sendable(value: str) -> bool:
+    """Whether a header's value can be sent back in a later request."""
+    return _SENDABLE.fullmatch(value) is not None
