@@ -115,11 +115,12 @@ class RpcServer:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(within_s)
 
-    async def until_told(self) -> None:
-        """Until SIGINT or SIGTERM, and then `stop`."""
+    async def until_told(self, ready: str) -> None:
+        """Until SIGINT or SIGTERM, and then `stop`. `ready`: printed when a signal is heard, and not before."""
         told, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, told.set)
+        print(ready, flush=True)
         try:
             await told.wait()
             await self.stop()

@@ -4,7 +4,7 @@ A URL that is handed out moves from its queue to a table in the order of the lea
 its queue's clock; so nobody gets it twice, also after `kill -9`. It goes back to its old place in the queue when its
 time is up, or to wherever its client puts it before that. There is no renewal: the contract has none.
 
-In memory is the end of each, some 100 bytes.
+In memory is the end of each, 120 bytes.
 """
 
 from __future__ import annotations

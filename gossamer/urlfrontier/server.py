@@ -47,11 +47,10 @@ async def serve(path: Path, tree: Tree, listen: str, metrics: str) -> None:
             rpc = RpcServer([described], listen, tree.rpc, keys, clock)
             http = _Metrics(frontier, figures, tree, keys, clock, metrics) if metrics else None
             service.address = await rpc.start()
-            print(f"serving {path} at {service.address}", flush=True)
             beside = [gathering.run(), _sweep(frontier, clock), *([http.answer()] if http else [])]
             async with asyncio.TaskGroup() as group:  # a fault of ours in any of them ends the server
                 tasks = [group.create_task(each) for each in beside]
-                await rpc.until_told()
+                await rpc.until_told(f"serving {path} at {service.address}")
                 for task in tasks:
                     task.cancel()
         finally:
