@@ -28,6 +28,9 @@ Untaken = Literal["unknown", "epoch", "crawl", "bad"]
 """Why a report changes nothing: no such lease is out, it is of another ownership or crawl, or it cannot be true."""
 
 
+BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+
+
 class FetchReport(Body):
     """What came of a job. The body of a page is in base64, and has to be what the report says of it. With links the
     page is not read again."""
@@ -40,7 +43,7 @@ class FetchReport(Body):
     content_hash: str = ""  # SHA-256 of the body, in hexadecimal digits
     body_bytes: Annotated[int, Meta(ge=0)] = 0
     links: tuple[str, ...] = ()
-    body: bytes = b""
+    body: Annotated[bytes, Meta(extra_json_schema={"pattern": BASE64})] = b""
     content_type: str = ""
     location: str = ""  # of a redirect
     error: str = ""  # why there was no answer: dns, connect, tls, timeout, or in words

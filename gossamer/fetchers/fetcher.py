@@ -38,6 +38,8 @@ OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 3_000),  # and not two minutes: a crawl that is started again has work
     ("grpc.use_local_subchannel_pool", 1),  # each stream has a connection of its own
 )
 

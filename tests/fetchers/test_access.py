@@ -10,6 +10,7 @@ import pytest
 from gossamer.access.keys import Keys
 from gossamer.fetchers.fetchers_pb2 import WorkersRequest
 from gossamer.rpc.methods import client
+from tests.crawl.command import until
 from tests.fetch.certificates import Authority
 from tests.fetchers.crawling import SERVICES, crawling, free_port
 from tests.fetchers.test_reports import post
@@ -29,9 +30,10 @@ async def test_a_key_for_fetchers_lets_them_fetch_and_nothing_else(tmp_path: Pat
     keys = Keys(folder)
     fetch, read = keys.add("fetchers", "fetch"), keys.add("anna", "read")
     (tmp_path / "key").write_text(fetch)
-    async with crawling(folder, hosts=2, pages=40) as made:
+    async with crawling(folder, hosts=2, pages=400) as made:
         await made.start("--serve", f"127.0.0.1:{port}", politeness__delay_s=0.5)
         await made.fetcher("nobody")
+        await until(lambda: "UNAUTHENTICATED" in made.said("nobody"), 90)
         await made.fetcher("known", "--key-file", tmp_path / "key")
         await made.until_joined("known")
         assert await refused(made.join) is grpc.StatusCode.UNAUTHENTICATED
@@ -40,7 +42,6 @@ async def test_a_key_for_fetchers_lets_them_fetch_and_nothing_else(tmp_path: Pat
         assert (await post(port, report, read))[0] == 403
         assert await post(port, report, fetch) == (200, {"taken": False, "reason": "unknown"})
         assert [each["name"] for each in (await made.status())["now"]["fetchers"]] == ["known"]
-    assert "UNAUTHENTICATED" in made.said("nobody")
 
 
 async def test_with_certificates_only_those_who_have_one_join(tmp_path: Path) -> None:
