@@ -101,11 +101,15 @@ class Forked:
 
     def kill(self) -> None:
         if self.returncode is None:  # nobody else has its number before it was waited for
-            os.kill(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # that has just happened, in the thread that waits
+                os.kill(self.pid, signal.SIGKILL)
 
     async def wait(self) -> int:
         """To be called once, when its standard error has ended: then it takes no time."""
-        _, status = await asyncio.to_thread(os.waitpid, self.pid, 0)
+        return await asyncio.to_thread(self._reap)
+
+    def _reap(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
         self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
 

@@ -109,7 +109,7 @@ async def test_what_was_acknowledged_before_a_kill_is_there_and_comes_once(tmp_p
                 acknowledged.update(sent[ack.ID])
 
         putting = asyncio.create_task(put())
-        while len(acknowledged) < 10_000:
+        while len(acknowledged) < 10_000 or len(got) <= 100:
             got += await frontier.get(max_queues=5, delay_requestable=3600)
             await asyncio.sleep(0.01)
         await frontier.kill()
