@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterator
 
 from gossamer.archive.reader import Record, damaged, members, parse, read
+from gossamer.archive.record import uri_text
 from gossamer.archive.segments import parsed
 from gossamer.archive.storage import ArchiveDamaged, Storage
-from gossamer.archive.warc import uri_text
 from gossamer.records import Place, Url
 
 MAGIC = b"\x1f\x8b\x08"  # a gzip member begins so (RFC 1952)
@@ -70,7 +70,11 @@ def faults_in(storage: Storage, name: str, end: int | None) -> Iterator[str | No
 
 def check_record(storage: Storage, record: Record) -> None:
     payload, block = record.headers.get("WARC-Payload-Digest"), record.headers.get("WARC-Block-Digest")
-    if payload and record.type in ("response", "resource") and payload != f"sha256:{sha256(record.body)}":
+    if (
+        payload
+        and record.type in ("response", "resource", "conversion")
+        and payload != f"sha256:{sha256(record.body)}"
+    ):
         raise damaged(storage, record.place, "its content is not what its digest says")
     if block and block != f"sha256:{sha256(record.head + record.body)}":
         raise damaged(storage, record.place, "it is not what its digest says")

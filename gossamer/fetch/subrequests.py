@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any
 from weakref import WeakValueDictionary
 
 from gossamer.clock import Clock
@@ -81,7 +82,8 @@ class Subrequests:
         self._held.add(task)
         task.add_done_callback(self._held.discard)
         try:
-            await asyncio.wait([task, came], return_when=asyncio.FIRST_COMPLETED)
+            ended: list[asyncio.Future[Any]] = [task, came]
+            await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
             if not came.done():
                 task.result()  # raises why there is none
             return came.result()

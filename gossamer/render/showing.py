@@ -2,8 +2,8 @@
 
 Time in the page is virtual (`Emulation.setVirtualTimePolicy`): it stands still while something that the page asked
 for is on its way, and runs as fast as the processor otherwise. So a page is complete when `VIRTUAL_MS` of its own
-time have passed: timers of seconds cost nothing, and timers without an end stop. After that it is scrolled to its end,
-as long as that brings something, at most `SCROLLS_MAX` times.
+time have passed: timers of seconds cost nothing, and timers without an end stop. After that it is scrolled to its
+end, as long as that brings something, at most `SCROLLS_MAX` times.
 
 The document is the body that was fetched. Scripts, style sheets, XHR and fetch are loaded (loading.py), all else
 fails. A page that goes elsewhere (`location = ...`) stays, and where it wanted to go becomes a link. What is still

@@ -1,0 +1,63 @@
+"""What a browser made of a page, in the archive: the document it showed, its picture, and what was loaded for it.
+
+    response      what the server sent, always; with Gossamer-Rendered: yes, and where the document that was shown is
+                  another URL's or that of an earlier visit, with Gossamer-Same-As (the URL) and -Same-As-Date
+    conversion    the document that was shown, WARC-Refers-To the response; not where it is the same as another
+    resource      a picture of it (render.screenshot), of urn:view:URL, so that no replay takes it for the page
+    metadata      beside links, what it took:  rendered: {"why":"shell","requests":2,...}
+                  and each request of the page:  loaded: URL Script 200 5120 cache
+
+Tools that know responses only see the page as its server sent it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.archive.record import date_text, member, one_line, record_id, uri_text
+from gossamer.records import Outcome, Verdict
+from gossamer.rendered import Rendered, digest_of
+
+RENDERED, SAME_AS, SAME_AS_DATE = "Gossamer-Rendered", "Gossamer-Same-As", "Gossamer-Same-As-Date"
+VIEW = "urn:view:"
+
+
+def fields(verdict: Verdict) -> list[str]:
+    """Of the response."""
+    of_page = [f"{RENDERED}: yes"]
+    if verdict.is_reference and verdict.of:
+        of_page.append(f"{SAME_AS}: {uri_text(verdict.of)}")
+        if verdict.at is not None:
+            of_page.append(f"{SAME_AS_DATE}: {date_text(verdict.at)}")
+    return of_page
+
+
+def members(outcome: Outcome, page_id: str, target: list[str]) -> bytes:
+    """`target`: the fields of its URL and date."""
+    rendered = outcome.page.rendered if outcome.page is not None else None
+    if rendered is None:
+        return b""
+    uri, date = target[0].partition(": ")[2], target[1]
+    records = b""
+    if rendered.document and not outcome.verdict.is_reference:
+        own = [f"WARC-Record-ID: {record_id('conversion', uri, date)}", f"WARC-Refers-To: {page_id}", *target]
+        own += [
+            "Content-Type: text/html; charset=utf-8",
+            f"WARC-Payload-Digest: sha256:{digest_of(rendered.document)}",
+        ]
+        records += member("conversion", own, b"", rendered.document)
+    if rendered.screenshot:
+        own = [f"WARC-Record-ID: {record_id('view', uri, date)}", f"WARC-Concurrent-To: {page_id}"]
+        own += [f"WARC-Target-URI: {VIEW}{uri}", date, "Content-Type: image/png"]
+        own.append(f"WARC-Payload-Digest: sha256:{digest_of(rendered.screenshot)}")
+        records += member("resource", own, b"", rendered.screenshot)
+    return records
+
+
+def notes(rendered: Rendered) -> bytes:
+    """Lines of the metadata."""
+    lines = ["rendered: " + msgspec.json.encode(msgspec.structs.asdict(rendered.cost)).decode()]
+    for each in rendered.loaded:
+        line = f"loaded: {uri_text(each.url)} {each.kind} {each.status} {each.bytes} {each.why}"
+        lines.append(one_line(line))
+    return "".join(f"{line}\r\n" for line in lines).encode(errors="replace")
