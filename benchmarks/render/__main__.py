@@ -1,6 +1,6 @@
 """What does a browser cost? Pages a second and memory, beside Crawlee on the same pages, and of a web that is mixed.
 
-    python -m benchmarks.render beside [--hosts 10] [--pages 40] [--processes 1] [--at-once 8] [--rounds 3]
+    python -m benchmarks.render beside [--hosts 10] [--pages 40] [--browsers 1] [--at-once 8] [--rounds 3]
     python -m benchmarks.render mixed [--hosts 90] [--pages 50] [--delay 0] [--rounds 3]
 
 `beside`: a web of which every page is made by a script that asks for its data. Each crawler in turn, each round
@@ -57,14 +57,14 @@ def gossamer(when: str, settings: dict[str, str]) -> Command:
     return command
 
 
-def crawlee(kind: str, browser: str, at_once: int) -> Command:
+def crawlee(kind: str, browser: str, at_once: int, browsers: int) -> Command:
     environment = Environment(CACHE / "environment-browser", lambda text: print(text, file=sys.stderr))
     version = environment.need("crawlee", "crawlee[playwright,parsel,adaptive-crawler]")
     print(f"crawlee {version}, {kind}", file=sys.stderr)
     script = Path(__file__).with_name("crawlee_browser.py")
 
     def command(seeds: Path, _folder: Path) -> list[str]:
-        return [str(environment.python), str(script), kind, str(seeds), browser, str(at_once)]
+        return [str(environment.python), str(script), kind, str(seeds), browser, str(at_once), str(browsers)]
 
     return command
 
@@ -179,11 +179,12 @@ async def rounds(
 
 def beside(asked: argparse.Namespace) -> None:
     browser = asked.browser or shutil.which("chromium") or ""
-    settings = NO_DELAY | {"render.processes": str(asked.processes), "render.browser": browser}
+    # A browser for each worker.
+    settings = NO_DELAY | {"crawl.workers": str(asked.browsers), "render.browser": browser}
     who = {
         "gossamer": gossamer("auto", settings),
-        "crawlee": crawlee("always", browser, asked.at_once),
-        "adaptive": crawlee("adaptive", browser, asked.at_once),
+        "crawlee": crawlee("always", browser, asked.at_once, asked.browsers),
+        "adaptive": crawlee("adaptive", browser, asked.at_once, asked.browsers),
     }
     who = {name: who[name] for name in asked.who.split(",")}
     options = WebOptions(hosts=1, pages_per_host=1, scripted_hosts=asked.hosts, scripted_kinds=KINDS)
@@ -198,7 +199,6 @@ def beside(asked: argparse.Namespace) -> None:
 
 def mixed(asked: argparse.Namespace) -> None:
     pace = NO_DELAY | {"politeness.delay_s": str(asked.delay)}
-    pace["render.processes"] = str(asked.processes)
     who = {when: gossamer(when, pace) for when in ("never", "auto")}
     scripted_hosts = max(1, asked.hosts // 9)
     options = replace(
@@ -223,6 +223,7 @@ def main() -> None:
     kinds = parser.add_subparsers(required=True)
     one = kinds.add_parser("beside")
     one.add_argument("--who", default="gossamer,crawlee,adaptive")
+    one.add_argument("--browsers", type=int, default=1, help="of each crawler")
     one.add_argument("--at-once", type=int, default=8, help="pages that Crawlee has open")
     one.add_argument("--browser", default="")
     one.set_defaults(run=beside, hosts=10, pages=40, seconds=120.0)
@@ -232,7 +233,6 @@ def main() -> None:
     for kind in (one, other):
         kind.add_argument("--hosts", type=int, default=kind.get_default("hosts"))
         kind.add_argument("--pages", type=int, default=kind.get_default("pages"))
-        kind.add_argument("--processes", type=int, default=1)
         kind.add_argument("--rounds", type=int, default=3)
         kind.add_argument("--seconds", type=float, default=kind.get_default("seconds"))
     asked = parser.parse_args()

@@ -1,9 +1,10 @@
 """Crawlee with a browser. Runs in an environment of its own, and needs nothing of ours.
 
-    python crawlee_browser.py always|adaptive SEEDS BROWSER PAGES_AT_ONCE
+    python crawlee_browser.py always|adaptive SEEDS BROWSER PAGES_AT_ONCE BROWSERS
 
-What could be chosen is chosen in its favour: its queue lives in memory, pages are not stored, one context of the
-browser (and so its cache) serves all pages, and pictures and fonts are blocked as its documents advise. It does not
+What could be chosen is chosen in its favour: its queue lives in memory, pages are not stored, one context of each
+browser (and so its cache) serves all pages, no browser is retired, no fingerprints are made up, and pictures and fonts are
+blocked as its documents advise. It does not
 wait for a quiet network, which takes half a second a page, but for the list that every page of this web ends with.
 """
 # mypy: ignore-errors
@@ -15,10 +16,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from crawlee import ConcurrencySettings
+from crawlee.browsers import BrowserPool, PlaywrightBrowserPlugin
 from crawlee.crawlers import AdaptivePlaywrightCrawler, PlaywrightCrawler
 from crawlee.storage_clients import MemoryStorageClient
 
-KIND, SEEDS, BROWSER, AT_ONCE = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+KIND, SEEDS, BROWSER = sys.argv[1:4]
+AT_ONCE, BROWSERS = map(int, sys.argv[4:6])  # pages of all browsers together
 LIST = "ul"
 WAIT_S = 20
 
@@ -37,17 +40,17 @@ def settings():
     }
 
 
-def browser():
+def browsers():
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    return {
-        "headless": True,
-        "browser_type": "chromium",
-        "browser_launch_options": {"executable_path": BROWSER, "args": arguments, "chromium_sandbox": False},
-    }
+    plugin = PlaywrightBrowserPlugin(
+        browser_launch_options={"executable_path": BROWSER, "args": arguments, "chromium_sandbox": False},
+        max_open_pages_per_browser=-(-AT_ONCE // BROWSERS),
+    )
+    return BrowserPool([plugin], retire_browser_after_page_count=10**6)
 
 
 async def always():
-    crawler = PlaywrightCrawler(**settings(), **browser())
+    crawler = PlaywrightCrawler(**settings(), browser_pool=browsers())
 
     @crawler.pre_navigation_hook
     async def spare(context):
@@ -64,7 +67,7 @@ async def always():
 
 async def adaptive():
     crawler = AdaptivePlaywrightCrawler.with_parsel_static_parser(
-        playwright_crawler_specific_kwargs=browser(), **settings()
+        playwright_crawler_specific_kwargs={"browser_pool": browsers()}, **settings()
     )
 
     @crawler.pre_navigation_hook(playwright_only=True)

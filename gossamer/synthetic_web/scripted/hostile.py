@@ -11,6 +11,7 @@ are URLs outside of this web that scripts try to reach, by every way that browse
 from __future__ import annotations
 
 import json
+from urllib.parse import unquote
 
 from gossamer.synthetic_web.answer import Answer, Delivery, Visit
 from gossamer.synthetic_web.atlas import Atlas
@@ -20,6 +21,7 @@ from gossamer.synthetic_web.scripted.content import JAVASCRIPT, content, file, p
 
 LEAKED = "/leaked/"
 REQUESTS = 10_000
+PREFETCHED = "prefetched.example"  # a name that nothing is to be asked of: only a browser would look it up
 
 ALLOCATES = """
 const kept = [];
@@ -74,6 +76,7 @@ for (const target of TARGETS) {
       add("script", JSON.stringify({ prefetch: [{ source: "list", urls: [target] }] })).type = "speculationrules";
     },
   ];
+  link("dns-prefetch", "http://PREFETCHED"); link("preconnect", "http://PREFETCHED");
   for (const attempt of tries) { try { attempt(); } catch (fault) { add("i", "no"); } }
 }
 function link(rel, href) {
@@ -82,6 +85,7 @@ function link(rel, href) {
   document.head.appendChild(element);
 }
 """
+REACHES = REACHES.replace("PREFETCHED", PREFETCHED)
 GOES = """
 setTimeout(() => { location.href = TARGETS[number % TARGETS.length] || "/leaked/went"; }, 30);
 setTimeout(() => { location.href = "/leaked/went"; }, 60);
@@ -209,9 +213,8 @@ def hostile_answer(atlas: Atlas, visit: Visit) -> Answer | None:
             return Answer("endless", body=b"x" * 1000, delivery=Delivery.ENDLESS)
         case ["circle", number] if number.isdecimal() and len(number) < 9:
             return plain_answer("circle", 302, ("Location", f"/circle/{int(number) + 1}"))
-        case ["away"] if atlas.options.targets:
-            targets = atlas.options.targets
-            return plain_answer("away", 302, ("Location", targets[len(visit.query) % len(targets)]))
+        case ["away"] if (to := unquote(visit.query.removeprefix("to="))) in atlas.options.targets:
+            return plain_answer("away", 302, ("Location", to))
     return shared_file(path)
 
 
