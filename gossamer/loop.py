@@ -3,12 +3,13 @@
     partition.lease  a host may be asked, and this is its next URL           partition.py, frontier/
     fetcher.fetch    robots.txt, then at most one request                    fetch/
     processor        text, title, links                                      process/
+    renderer         the same as a browser shows it, where that gains something   render/
     duplicates.judge has another URL shown this content before?              process/fingerprints/duplicates.py
     partition.save   request and answer, durable                             archive/
     links.send       links, durable on the way to their partitions           cluster/
     partition.apply_outcomes   the URL's outcome, in one batch with the host's clock
 
-The first three happen for each page by itself, many at a time. The others happen for all pages of a moment together
+The first four happen for each page by itself, many at a time. The others happen for all pages of a moment together
 (`commit`): one question, one flush, one message, one write batch a partition. Nothing is finished before it is
 durable.
 
@@ -29,10 +30,11 @@ from msgspec.structs import replace
 from gossamer.bounds.page_limit import PageLimit
 from gossamer.bounds.page_memory import PageMemory
 from gossamer.clock import Clock
-from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor
+from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor, Renderer
 from gossamer.levels import shares
 from gossamer.outlinks import ShareOut, links_of, nothing
 from gossamer.records import Claim, Failed, Fetched, Lease, Outcome, Page, Place, Postponed, Reason, Result, Verdict
+from gossamer.rendered import digest_of
 from gossamer.shortage import AtOnce, Patience, lacking, postponed, words_for
 
 SHORT_WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # between two tries to read a page while we are short of something
@@ -69,6 +71,7 @@ class Crawl:
         reached: Callable[[str], None] = lambda point: None,
         may_ask: Callable[[], bool] = lambda: True,
         gather_s: float = GATHER_S,
+        renderer: Renderer | None = None,
     ) -> None:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
@@ -92,6 +95,7 @@ class Crawl:
         self.reached = reached
         self.may_ask = may_ask
         self.gather_s = gather_s
+        self.renderer = renderer
         self.is_paused = False
         self._at_once = AtOnce(in_flight_max, clock, say)
         self._patience = Patience(clock, lambda: self.in_flight, say, self._have_fewer, self.look_again)
@@ -117,9 +121,13 @@ class Crawl:
         if result.is_not_modified:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         page = await self._read(partition, lease, result)
+        if self.renderer is not None:
+            read = partial(self._read, partition, lease)
+            page = await self.renderer.render(lease.url, result, page, partition.gains, read)
         self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
-        digest, fetched_at = result.digest, result.exchange.started_at
+        # What a browser showed is the content: the shell of an application is the same at all its URLs.
+        digest, fetched_at = digest_of(page.document) or result.digest, result.exchange.started_at
         claim = Claim(digest, lease.url, fetched_at, simhash, page.sketch, partition.number, partition.epoch)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
@@ -249,6 +257,8 @@ class Crawl:
     def hurry(self) -> None:
         """The crawl ends: what still waits for its reader is left for the next start."""
         self.processor.hurry()
+        if self.renderer is not None:
+            self.renderer.hurry()
         if self.page_limit.is_used_up:  # nothing that is still out can become a page
             self.let_go_of(self.partitions.values())
 

@@ -32,6 +32,7 @@ from gossamer.clock import Clock
 from gossamer.frontier.clock_jumps import put_off
 from gossamer.frontier.disk.seen import Seen
 from gossamer.frontier.disk.tables import Totals, host_key, url_key
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.leases import Ignored, expire
 from gossamer.frontier.lifted import Lifted, Walk
 from gossamer.frontier.parts import Parts
@@ -204,6 +205,11 @@ class Frontier:
             return False
         is_waiting = totals.resting or totals.later
         return not is_waiting or due_at is None or due_at > self._parts.clock.now() + SOON_S
+
+    @property
+    def gains(self) -> Gains:
+        """What rendering gained for patterns of URLs."""
+        return self._parts.gains
 
     @property
     def lifted(self) -> Lifted:

@@ -41,7 +41,7 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import GATHER_S, Crawl, OnFinished
 from gossamer.messages import worker_messages
-from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken, SlowHost
+from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
@@ -53,11 +53,12 @@ from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.fetchers_side import FetchersSide
-from gossamer.worker.identity import identity
+from gossamer.worker.identity import about, identity
 from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
-from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
+from gossamer.worker.progress import Recent, memory_bytes, slow_hosts
+from gossamer.worker.render_side import open_renderer
 from gossamer.worker.waiting import Waiting, looking, returned
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
@@ -180,6 +181,8 @@ class Worker:
             may_die=self._sockets is not None,
         )
         self._exit.push_async_callback(reader.close)
+        asked = (self._robots_known, self.bookings.of, clock, lambda: self._policies, self.complain)
+        self._renderer = open_renderer(config, scheme_fetchers, *asked, self._exit)
         if config.fetchers.listen:
             around = (self.partitions, lambda: self._policies, self.complain, look_again)
             self._fetchers = FetchersSide(self.folder, config, clock, dns, self.shared, *around)
@@ -205,9 +208,8 @@ class Worker:
             reached=self._kill_point,
             may_ask=lambda: self._owned() and not self._held_up,
             gather_s=JOBS_GATHER_S if self._fetchers else GATHER_S,
+            renderer=self._renderer,
         )
-        who = {"http-header-user-agent": identity(config.crawl), "operator": config.crawl.contact}
-        about = {**who, "robots": "classic", "isPartOf": self.folder.path.name}
         storage = open_storage(config.archive, self.folder.archive)
         self._around = Surroundings(
             self.folder,
@@ -217,7 +219,7 @@ class Worker:
             storage,
             log,
             self.shared,
-            about,
+            about(config.crawl, self.folder.path.name),
             self._say_once,
             self.crawl.patiently,
             self._kill_point,
@@ -403,7 +405,7 @@ class Worker:
             cpu_s=time.process_time(),
             statistics=self.statistics() if ask.wants_statistics else {},
             under_way=len(self._transfers.under_way),
-            slow=self._slow(),
+            slow=slow_hosts(self._transfers.under_way.values(), self.clock.now()),
             resting=tuple(self._waiting.resting()),
             wait=self._waiting.next(),
             next_try_at=self._waiting.next_try_at(),
@@ -414,6 +416,7 @@ class Worker:
             shared_away=away,
             instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
             fetchers=self._fetchers.report() if self._fetchers else worker_messages.FetchersReport(),
+            render=self._renderer.counts if self._renderer else None,
         )
         return self._side.told(report) if self._side is not None else report
 
@@ -478,14 +481,14 @@ class Worker:
     def _robots(self, origin: str) -> RobotsCopy | None:
         return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)
 
+    def _robots_known(self, origin: str) -> RobotsCopy | None:
+        """None also where the origin is somebody else's."""
+        is_ours = partition_of(origin, self.config.crawl.partitions) in self.partitions
+        return self._rules.get(origin)[0] if is_ours else None
+
     def _frontier(self, number: int) -> Frontier | None:
         partition = self.partitions.get(number)
         return partition.frontier if partition is not None else None
-
-    def _slow(self) -> tuple[SlowHost, ...]:
-        """The requests that have been under way for longest."""
-        now, oldest = self.clock.now(), islice(self._transfers.under_way.values(), SLOW_TOLD)
-        return tuple(SlowHost(each.host, now - each.started_at, is_under_way=True) for each in oldest)
 
     def _look_again(self) -> None:
         self.crawl.look_again()
