@@ -3,9 +3,9 @@
     python crawlee_browser.py always|adaptive SEEDS BROWSER PAGES_AT_ONCE BROWSERS
 
 What could be chosen is chosen in its favour: its queue lives in memory, pages are not stored, one context of each
-browser (and so its cache) serves all pages, no browser is retired, no fingerprints are made up, and pictures and fonts are
-blocked as its documents advise. It does not
-wait for a quiet network, which takes half a second a page, but for the list that every page of this web ends with.
+browser (and so its cache) serves all pages, no browser is retired, no fingerprints are made up, and pictures and
+fonts are blocked as its documents advise. It does not wait for a quiet network, which takes half a second a page, but
+for the list that every page of this web ends with.
 """
 # mypy: ignore-errors
 

@@ -60,7 +60,7 @@ async def test_a_policy_says_it_for_a_host(folder: Path) -> None:
         command = crawl_of(server.url(0), folder / "crawl", render__when="never")
         assert (await gossamer(*command, "--max-pages", 1)).code == 0
         name = web.atlas.hostname(OPTIONS.first_scripted)
-        ran = await gossamer("policy", folder / "crawl", name, "render=always")
+        ran = await gossamer("policy", folder / "crawl", name, "--host", "--render", "always")
         assert ran.code == 0, ran.err
         ran = await gossamer(*command, "--max-pages", 1000, timeout_s=200)
         assert ran.code == 0, ran.err

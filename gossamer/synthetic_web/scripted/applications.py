@@ -9,7 +9,7 @@
     restless       a clock goes on ticking for ever
     renaming       the page changes its own address
     noscript       a page that asks for JavaScript, below words that all its pages share
-    hydrated       the text is in the page, and only the links are made by a script
+    hydrated       the text is in the page, and only the links to its own host are made by a script
     modules        scripts that import each other, one of them later
     closed         robots.txt forbids the data: a polite crawler never sees these pages' text
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gossamer.synthetic_web.answer import Answer, Built, Visit
+from gossamer.synthetic_web.answer import Anchor, Answer, Built, Visit
 from gossamer.synthetic_web.atlas import Atlas
 from gossamer.synthetic_web.html import HTML, render
 from gossamer.synthetic_web.scripted.content import (
@@ -40,7 +40,7 @@ TERMS_BYTES = 600  # of what all pages of a host say
 CLOSED_ROBOTS = "User-agent: *\nDisallow: /api/\n"
 
 SHOW = """
-const app = document.getElementById("app");
+const app = document.getElementById("app") || document.querySelector("main");
 const number = Number(location.pathname.split("/")[2] || 0);
 function add(tag, text, parent) {
   const element = document.createElement(tag);
@@ -133,7 +133,7 @@ KINDS = {
     "restless": Kind(XHR + RESTLESS),
     "renaming": Kind(XHR + RENAMING),
     "noscript": Kind(FETCH + "load().then(show);\n"),
-    "hydrated": Kind(FETCH + "load().then(showLinks);\n"),
+    "hydrated": Kind(FETCH + "load().then(showLinks);\n"),  # where the text is
     "modules": Kind(MODULE, is_module=True),
     "closed": Kind(FETCH + "load().then(show);\n"),
 }
@@ -202,7 +202,12 @@ def _page(atlas: Atlas, host: int, kind: str, page: int) -> Answer:
     else:
         body = _body(atlas, host, kind, whole)
         built = Built(whole.anchors, "" if kind == "hydrated" else whole.sentences[0], tuple(loads))
-    return Answer("scripted", headers=(("Content-Type", HTML),), body=body.encode(), built=built)
+    anchors = (_way_back(atlas),) if kind == "hydrated" else ()
+    return Answer("scripted", headers=(("Content-Type", HTML),), body=body.encode(), anchors=anchors, built=built)
+
+
+def _way_back(atlas: Atlas) -> Anchor:
+    return Anchor(atlas.url(0), "where you came from")
 
 
 def _body(atlas: Atlas, host: int, kind: str, whole: Content) -> str:
@@ -220,8 +225,7 @@ def _body(atlas: Atlas, host: int, kind: str, whole: Content) -> str:
             shared = text(atlas.options.seed).sentences(atlas.chance(f"terms/{host}"), TERMS_BYTES)
             return _shell(whole.title, f"{PLEASE}<footer><p>{' '.join(shared)}</p></footer>\n{source}")
         case "hydrated":
-            head = '<link rel="stylesheet" href="/style.css">\n'
-            return render(whole.title, whole.sentences, (), head, f'</p><div id="app"></div>{source}<p>')
+            return render(whole.title, whole.sentences, (_way_back(atlas),), footer=f"</p>{source}<p>Here.")
     return _shell(whole.title, source)
 
 

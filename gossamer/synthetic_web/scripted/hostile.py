@@ -87,8 +87,8 @@ function link(rel, href) {
 """
 REACHES = REACHES.replace("PREFETCHED", PREFETCHED)
 GOES = """
-setTimeout(() => { location.href = TARGETS[number % TARGETS.length] || "/leaked/went"; }, 30);
-setTimeout(() => { location.href = "/leaked/went"; }, 60);
+setTimeout(() => { location.href = TARGETS[number % TARGETS.length] || "/elsewhere"; }, 30);
+setTimeout(() => { location.reload(); }, 60);
 """
 POPS_UP = """
 for (let i = 0; i < 50; i++) {
