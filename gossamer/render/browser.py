@@ -141,15 +141,16 @@ class Browser:
     def is_gone(self) -> bool:
         return bool(self.connection.browser.gone) or self.process.returncode is not None
 
-    async def new_target(self, context: str) -> str:
-        """A page in a context of its own, without a window around it where the browser can do that."""
+    async def new_target(self, context: str, *, is_drawn: bool) -> str:
+        """A page in a context of its own. Unless it is to be drawn it has no window, where the browser can do that."""
+        hidden = {} if is_drawn else self._hidden
         try:
-            found = await self.ask("Target.createTarget", url="about:blank", browserContextId=context, **self._hidden)
+            found = await self.ask("Target.createTarget", url="about:blank", browserContextId=context, **hidden)
         except CommandFailed:
-            if not self._hidden:
+            if not hidden:
                 raise
             self._hidden = {}
-            return await self.new_target(context)
+            return await self.new_target(context, is_drawn=is_drawn)
         return str(found["targetId"])
 
     def kill(self) -> None:

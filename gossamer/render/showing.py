@@ -24,6 +24,7 @@ from gossamer.records import Answer, Failed, Fetched, Moved, Url
 from gossamer.render.browser import ANSWER_S, Browser
 from gossamer.render.devtools import BrowserGone, CommandFailed, Session, Values
 from gossamer.render.loading import Loading
+from gossamer.render.scripts import BEFORE, READ, SCROLL, SIZE
 from gossamer.rendered import Loaded
 from gossamer.settings import MIB, RenderSettings
 from gossamer.url.canonical import canonicalize
@@ -31,27 +32,13 @@ from gossamer.url.canonical import canonicalize
 VIRTUAL_MS = 5000
 SCROLL_MS = 1000
 SCROLLS_MAX = 10
+BUSY_S = 10.0  # in which a page asked for nothing and came to no end
 LAST_S = 2.0  # for what is left of a page when its time is up
 DOCUMENT_BYTES_MAX = 10 * MIB
 EVENTS_MAX = 20  # times as many requests as may be loaded: then the page is ended
 TARGETS_MAX = 5
+SCREEN: Values = {"width": 1280, "height": 1024, "deviceScaleFactor": 1, "mobile": False}
 LOADED = frozenset({"Script", "Stylesheet", "XHR", "Fetch"})
-
-HEIGHT = "document.documentElement.scrollHeight + ' ' + document.getElementsByTagName('*').length"
-SCROLL = "window.scrollTo(0, document.documentElement.scrollHeight)"
-READ = """(() => {
-  const root = document.documentElement;
-  if (!root) return '';
-  const head = document.head || root.insertBefore(document.createElement('head'), root.firstChild);
-  for (const each of [...document.querySelectorAll('noscript')]) if (!/<a\\s/i.test(each.textContent)) each.remove();
-  if (location.href !== %s && !document.querySelector('base[href]')) {
-    const base = document.createElement('base');
-    base.href = document.baseURI;
-    head.prepend(base);
-  }
-  let html = '<!DOCTYPE html>' + root.outerHTML;
-  return html.slice(0, %d);
-})()"""
 
 
 class Shown(msgspec.Struct):
@@ -85,6 +72,7 @@ class Showing:
         self._world = 0
         self._is_sent = False  # the document
         self._events = 0
+        self._heard_at = clock.awake()
         self._quiet = asyncio.Event()  # virtual time has run out, or the page is gone
         self._tasks: set[asyncio.Task[None]] = set()
         self._session: Session
@@ -96,7 +84,7 @@ class Showing:
             async with asyncio.timeout(ANSWER_S + self._settings.seconds):
                 ask = self._browser.ask
                 context = (await ask("Target.createBrowserContext", disposeOnDetach=True))["browserContextId"]
-                target = await self._browser.new_target(context)
+                target = await self._browser.new_target(context, is_drawn=self._settings.screenshot)
                 attached = await ask("Target.attachToTarget", targetId=target, flatten=True)
                 self._session = self._browser.connection.session(attached["sessionId"])
                 self._session.hear = self._hear
@@ -127,6 +115,8 @@ class Showing:
             session.ask("Fetch.enable", patterns=[{"urlPattern": "*"}]),
             session.ask("Network.setBypassServiceWorker", bypass=True),
             session.ask("Emulation.setUserAgentOverride", userAgent=self._agent),
+            session.ask("Emulation.setDeviceMetricsOverride", **SCREEN),
+            session.ask("Page.addScriptToEvaluateOnNewDocument", source=BEFORE),
         )
         tree = await session.ask("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
@@ -137,10 +127,10 @@ class Showing:
         await self._settle()
         before = ""
         for _ in range(SCROLLS_MAX):
-            height = await self._evaluate(HEIGHT)
-            if height is None or height == before or self._left_s() <= 0:
+            size = await self._evaluate(SIZE)
+            if size is None or size == before or self._left_s() <= 0:
                 break
-            before = height
+            before = size
             if await self._evaluate(SCROLL, is_told=True) is None:
                 break
             self._quiet.clear()
@@ -155,10 +145,11 @@ class Showing:
 
     async def _settle(self) -> None:
         """Until the page is complete or its time is up; then what it still waits for fails."""
-        try:
-            async with asyncio.timeout(max(0.0, self._left_s())):
-                await self._quiet.wait()
-        except TimeoutError:
+        while not self._quiet.is_set() and self._left_s() > 0 and self._is_alive:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(self._left_s(), BUSY_S / 4)):
+                    await self._quiet.wait()
+        if not self._quiet.is_set():
             for task in list(self._tasks):
                 task.cancel()
             with suppress(TimeoutError):
@@ -166,6 +157,11 @@ class Showing:
                     await self._quiet.wait()
         if self._session.gone:
             raise BrowserGone(self._session.gone)
+
+    @property
+    def _is_alive(self) -> bool:
+        """Something is on its way, or the page has asked for something lately."""
+        return bool(self._tasks) or self._clock.awake() - self._heard_at < BUSY_S
 
     def _left_s(self) -> float:
         return self._until - self._clock.awake()
@@ -216,6 +212,7 @@ class Showing:
     # ---- what the browser tells --------------------------------------------------------------------------
 
     def _hear(self, name: str, values: Values) -> None:
+        self._heard_at = self._clock.awake()
         match name:
             case "Fetch.requestPaused":
                 self._paused(values)
