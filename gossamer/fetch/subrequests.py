@@ -20,6 +20,8 @@ from gossamer.records import Answer, Failed, Postponed, Reason, Refused, RobotsC
 from gossamer.settings import RobotsSettings
 from gossamer.url.site import origin_of
 
+TRIES = 3  # where whoever gave the turn is gone, or the name of a host has to wait
+
 
 class Subrequests:
     def __init__(
@@ -49,6 +51,13 @@ class Subrequests:
         scheme_fetcher = self._scheme_fetchers.get(url.partition(":")[0])
         if scheme_fetcher is None:
             return Refused(Reason.SCHEME)
+        for _ in range(TRIES):
+            answer = await self._fetch(scheme_fetcher, url, bytes_max)
+            if not isinstance(answer, Postponed):
+                break
+        return answer
+
+    async def _fetch(self, scheme_fetcher: SchemeFetcher, url: Url, bytes_max: int) -> Answer:
         try:
             rules = await self._rules(origin_of(url))
             if not isinstance(rules, Robots):

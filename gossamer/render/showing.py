@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.records import Answer, Failed, Fetched, Moved, Url
+from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Refused, Url
 from gossamer.render.browser import ANSWER_S, Browser
 from gossamer.render.devtools import BrowserGone, CommandFailed, Session, Values
 from gossamer.render.loading import Loading
@@ -274,6 +274,8 @@ class Showing:
                 self._note(url, kind, why="time")
                 self._fail(number)
                 raise
+            if isinstance(answer, Refused | Postponed):
+                result.requests -= 1  # no server was asked
             result.bytes += len(answer.body) if isinstance(answer, Fetched | Moved) else 0
         self._pass_on(number, url, kind, answer, why)
 
