@@ -70,11 +70,7 @@ def faults_in(storage: Storage, name: str, end: int | None) -> Iterator[str | No
 
 def check_record(storage: Storage, record: Record) -> None:
     payload, block = record.headers.get("WARC-Payload-Digest"), record.headers.get("WARC-Block-Digest")
-    if (
-        payload
-        and record.type in ("response", "resource", "conversion")
-        and payload != f"sha256:{sha256(record.body)}"
-    ):
+    if payload and record.type in ("response", "resource") and payload != f"sha256:{sha256(record.body)}":
         raise damaged(storage, record.place, "its content is not what its digest says")
     if block and block != f"sha256:{sha256(record.head + record.body)}":
         raise damaged(storage, record.place, "it is not what its digest says")

@@ -2,12 +2,13 @@
 
     response      what the server sent, always; with Gossamer-Rendered: yes, and where the document that was shown is
                   another URL's or that of an earlier visit, with Gossamer-Same-As (the URL) and -Same-As-Date
-    conversion    the document that was shown, WARC-Refers-To the response; not where it is the same as another
-    resource      a picture of it (render.screenshot), of urn:view:URL, so that no replay takes it for the page
+    conversion    the document that was shown, of urn:rendered:URL, WARC-Refers-To the response; not where it is the
+                  same as another
+    resource      a picture of it (render.screenshot), of urn:view:URL
     metadata      beside links, what it took:  rendered: {"why":"shell","requests":2,...}
                   and each request of the page:  loaded: URL Script 200 5120 cache
 
-Tools that know responses only see the page as its server sent it.
+Names of their own, because pywb takes any record of a URL for that URL: it would replay either.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import msgspec
 
 from gossamer.archive.record import date_text, member, one_line, record_id, uri_text
 from gossamer.records import Outcome, Verdict
-from gossamer.rendered import Rendered, digest_of
+from gossamer.rendered import Rendered
 
 RENDERED, SAME_AS, SAME_AS_DATE = "Gossamer-Rendered", "Gossamer-Same-As", "Gossamer-Same-As-Date"
-VIEW = "urn:view:"
+SHOWN, VIEW = "urn:rendered:", "urn:view:"
 
 
 def fields(verdict: Verdict) -> list[str]:
@@ -40,17 +41,13 @@ def members(outcome: Outcome, page_id: str, target: list[str]) -> bytes:
     uri, date = target[0].partition(": ")[2], target[1]
     records = b""
     if rendered.document and not outcome.verdict.is_reference:
-        own = [f"WARC-Record-ID: {record_id('conversion', uri, date)}", f"WARC-Refers-To: {page_id}", *target]
-        own += [
-            "Content-Type: text/html; charset=utf-8",
-            f"WARC-Payload-Digest: sha256:{digest_of(rendered.document)}",
-        ]
-        records += member("conversion", own, b"", rendered.document)
+        own = [f"WARC-Record-ID: {record_id('conversion', uri, date)}", f"WARC-Target-URI: {SHOWN}{uri}", date]
+        own += [f"WARC-Refers-To: {page_id}", f"WARC-Refers-To-Target-URI: {uri}"]
+        records += member("conversion", [*own, "Content-Type: text/html; charset=utf-8"], rendered.document)
     if rendered.screenshot:
-        own = [f"WARC-Record-ID: {record_id('view', uri, date)}", f"WARC-Concurrent-To: {page_id}"]
-        own += [f"WARC-Target-URI: {VIEW}{uri}", date, "Content-Type: image/png"]
-        own.append(f"WARC-Payload-Digest: sha256:{digest_of(rendered.screenshot)}")
-        records += member("resource", own, b"", rendered.screenshot)
+        own = [f"WARC-Record-ID: {record_id('view', uri, date)}", f"WARC-Target-URI: {VIEW}{uri}", date]
+        own += [f"WARC-Concurrent-To: {page_id}", "Content-Type: image/png"]
+        records += member("resource", own, rendered.screenshot)
     return records
 
 
