@@ -20,7 +20,7 @@ when the crawl is over is not decided here: they may still send links (see super
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -104,6 +104,7 @@ class Crawl:
         self._ready_bytes = 0  # what they hold, about
         self._commit_early = asyncio.Event()
         self._under_way: dict[asyncio.Task[None], tuple[Partition, Lease]] = {}
+        self._rendering: set[bytes] = set()  # ids of leases
         self._stopping = False
         self._settling = False  # claims of what was just finished
         self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
@@ -122,8 +123,7 @@ class Crawl:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         page = await self._read(partition, lease, result)
         if self.renderer is not None:
-            read = partial(self._read, partition, lease)
-            page = await self.renderer.render(lease.url, result, page, partition.gains, read)
+            page = await self._render(self.renderer, partition, lease, result, page)
         self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
         # What a browser showed is the content: the shell of an application is the same at all its URLs.
@@ -147,6 +147,16 @@ class Crawl:
                 if wait_s is not None:
                     await self.clock.sleep(wait_s)
         return Page(lease.url, fault="this machine had no memory to read it")
+
+    async def _render(
+        self, renderer: Renderer, partition: Partition, lease: Lease, fetched: Fetched, page: Page
+    ) -> Page:
+        self._rendering.add(lease.id)
+        try:
+            read = partial(self._read, partition, lease)
+            return await renderer.render(lease.url, fetched, page, partition.gains, read)
+        finally:
+            self._rendering.discard(lease.id)
 
     async def commit(self) -> None:
         # Save, then send links, then finish: a crash in between repeats a page, never loses one.
@@ -262,11 +272,11 @@ class Crawl:
         if self.page_limit.is_used_up:  # nothing that is still out can become a page
             self.let_go_of(self.partitions.values())
 
-    def let_go_of(self, partitions: Iterable[Partition]) -> None:
-        """Whatever is still being asked for or read of them stands in its queue again."""
+    def let_go_of(self, partitions: Iterable[Partition], leases: Container[bytes] | None = None) -> None:
+        """Whatever is still being asked for or read of them stands in its queue again; or of these leases alone."""
         owners = set(map(id, partitions))
         for task, (partition, lease) in list(self._under_way.items()):
-            if id(partition) in owners:
+            if id(partition) in owners and (leases is None or lease.id in leases):
                 del self._under_way[task]
                 self._ended(lease)
                 if task.cancel():
@@ -290,6 +300,8 @@ class Crawl:
             if until is not None and self.clock.awake() >= until:
                 self.let_go_of([partition])
                 until = None
+            # What a browser shows waits for turns of hosts, and this partition gives none any more.
+            self.let_go_of([partition], self._rendering)
             await self.clock.sleep(self.commit_s / 4)
 
     def drop(self, partition: Partition) -> None:

@@ -432,6 +432,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         return self.claim.content_hash if self.claim else ""
 
     @property
+    def is_shown(self) -> bool:
+        """Its content is what a browser showed."""
+        return self.page is not None and bool(self.page.document)
+
+    @property
     def has_own_links(self) -> bool:
         """Whether a page's links may lead elsewhere than those of any page before it.
 

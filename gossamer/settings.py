@@ -2,7 +2,6 @@
 
 The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
 config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
-
 Longer than 400 lines: all settings are in one place.
 """
 

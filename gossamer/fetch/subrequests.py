@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any
 from weakref import WeakValueDictionary
 
 from gossamer.clock import Clock
@@ -18,6 +19,8 @@ from gossamer.interfaces import BookingOf, HostBlocked, HostElsewhere, NoBooking
 from gossamer.records import Answer, Failed, Postponed, Reason, Refused, RobotsCopy, RobotsRead, Url
 from gossamer.settings import RobotsSettings
 from gossamer.url.site import origin_of
+
+TRIES = 3  # where whoever gave the turn is gone, or the name of a host has to wait
 
 
 class Subrequests:
@@ -48,6 +51,13 @@ class Subrequests:
         scheme_fetcher = self._scheme_fetchers.get(url.partition(":")[0])
         if scheme_fetcher is None:
             return Refused(Reason.SCHEME)
+        for _ in range(TRIES):
+            answer = await self._fetch(scheme_fetcher, url, bytes_max)
+            if not isinstance(answer, Postponed):
+                break
+        return answer
+
+    async def _fetch(self, scheme_fetcher: SchemeFetcher, url: Url, bytes_max: int) -> Answer:
         try:
             rules = await self._rules(origin_of(url))
             if not isinstance(rules, Robots):
@@ -81,7 +91,8 @@ class Subrequests:
         self._held.add(task)
         task.add_done_callback(self._held.discard)
         try:
-            await asyncio.wait([task, came], return_when=asyncio.FIRST_COMPLETED)
+            ended: list[asyncio.Future[Any]] = [task, came]
+            await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
             if not came.done():
                 task.result()  # raises why there is none
             return came.result()

@@ -15,8 +15,7 @@ asked again after its delay, while the page still waits to be stored.
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. The class
 has the verbs; every decision is one of its parts' (parts.py puts them together): intake.py what becomes of a link,
 front.py and choice.py which host gets a slot and what its turn is spent on, back.py its URLs, leases.py what is out,
-outcomes.py and steps.py what came of it, due.py what waits, revisits.py what is visited again, lifted.py what comes
-back that was refused, change.py how it gets to the disk.
+outcomes.py and steps.py what came of it, due.py what waits, revisits.py and lifted.py what returns, change.py writes.
 """
 
 from __future__ import annotations
@@ -208,7 +207,6 @@ class Frontier:
 
     @property
     def gains(self) -> Gains:
-        """What rendering gained for patterns of URLs."""
         return self._parts.gains
 
     @property

@@ -142,7 +142,7 @@ class Browser:
         return bool(self.connection.browser.gone) or self.process.returncode is not None
 
     async def new_target(self, context: str, *, is_drawn: bool) -> str:
-        """A page in a context of its own. Unless it is to be drawn it has no window, where the browser can do that."""
+        """A page in a context of its own; without a window, if it is not to be drawn and the browser can do that."""
         hidden = {} if is_drawn else self._hidden
         try:
             found = await self.ask("Target.createTarget", url="about:blank", browserContextId=context, **hidden)

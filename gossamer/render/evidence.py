@@ -4,7 +4,7 @@
     shell      next to no text, and scripts                          rendered, unless its pattern gained nothing
     mount      an empty element that an application fills            the same
     noscript   little text, and <noscript> asks for JavaScript       the same
-    few_links  scripts, and no link to anywhere else                 the same, but once
+    few_links  scripts, and no link to its own host                  the same, but once
     scripts    an ordinary page that has scripts                     a sample
 
 The words are those of `why`, of records and of metrics. Pure functions.
@@ -16,6 +16,7 @@ import re
 from typing import NamedTuple
 
 from gossamer.records import Page
+from gossamer.url.site import host_of
 
 SHELL_CHARS = 250  # of text: less is a heading, a notice and a spinner
 LITTLE_CHARS = 2000
@@ -57,7 +58,8 @@ def evidence_of(body: bytes, page: Page) -> Evidence:
         return Evidence("mount", 2)
     if text_chars < LITTLE_CHARS and any(_ASKS.search(found[1]) for found in _NOSCRIPT.finditer(head)):
         return Evidence("noscript", 2)
-    if not any(link.url != page.url for link in page.links):
+    host = host_of(page.url)
+    if not any(link.url != page.url and host_of(link.url) == host for link in page.links):
         return Evidence("few_links", 1)
     return SCRIPTS
 

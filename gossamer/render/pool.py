@@ -34,7 +34,7 @@ class PoolClosed(Exception):
 
 
 class Pool:
-    def __init__(self, program: str, folder: Path, settings: RenderSettings, clock: Clock) -> None:
+    def __init__(self, program: str, folder: Callable[[], Path], settings: RenderSettings, clock: Clock) -> None:
         self.started = 0
         self.died = 0  # otherwise than by our will
         self.killed = 0  # pages or browsers, for their memory
@@ -99,7 +99,7 @@ class Pool:
             if free and (min(each.pages for each in free) == 0 or len(self._browsers) >= self._settings.processes):
                 browser = min(free, key=lambda each: each.pages)
             else:
-                profile = self._folder / f"browser{next(self._numbers)}"
+                profile = self._folder() / f"browser{next(self._numbers)}"
                 browser = await Browser.start(self._program, profile, self._settings)
                 self.started += 1
                 self._browsers.append(browser)

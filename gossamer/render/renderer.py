@@ -45,7 +45,7 @@ class Renderer:
     def __init__(
         self,
         program: str,
-        folder: Path,
+        folder: Callable[[], Path],
         settings: RenderSettings,
         agent: str,
         fetch: Fetch,

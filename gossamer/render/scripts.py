@@ -29,7 +29,8 @@ BEFORE = """(() => {
   };
   window.requestAnimationFrame = callback => setTimeout(() => callback(performance.now()), 16);
   window.cancelAnimationFrame = number => clearTimeout(number);
-  window.requestIdleCallback = callback => setTimeout(() => callback({didTimeout: false, timeRemaining: () => 10}), 1);
+  const idle = {didTimeout: false, timeRemaining: () => 10};
+  window.requestIdleCallback = callback => setTimeout(() => callback(idle), 1);
   window.cancelIdleCallback = number => clearTimeout(number);
   window.IntersectionObserver = observerOf(target => {
     const box = target.getBoundingClientRect();

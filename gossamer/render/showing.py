@@ -2,8 +2,8 @@
 
 Time in the page is virtual (`Emulation.setVirtualTimePolicy`): it stands still while something that the page asked
 for is on its way, and runs as fast as the processor otherwise. So a page is complete when `VIRTUAL_MS` of its own
-time have passed: timers of seconds cost nothing, and timers without an end stop. After that it is scrolled to its end,
-as long as that brings something, at most `SCROLLS_MAX` times.
+time have passed: timers of seconds cost nothing, and timers without an end stop. After that it is scrolled to its
+end, as long as that brings something, at most `SCROLLS_MAX` times.
 
 The document is the body that was fetched. Scripts, style sheets, XHR and fetch are loaded (loading.py), all else
 fails. A page that goes elsewhere (`location = ...`) stays, and where it wanted to go becomes a link. What is still
@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from gossamer.clock import Clock
-from gossamer.records import Answer, Failed, Fetched, Moved, Url
+from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Refused, Url
 from gossamer.render.browser import ANSWER_S, Browser
 from gossamer.render.devtools import BrowserGone, CommandFailed, Session, Values
 from gossamer.render.loading import Loading
@@ -274,6 +274,8 @@ class Showing:
                 self._note(url, kind, why="time")
                 self._fail(number)
                 raise
+            if isinstance(answer, Refused | Postponed):
+                result.requests -= 1  # no server was asked
             result.bytes += len(answer.body) if isinstance(answer, Fetched | Moved) else 0
         self._pass_on(number, url, kind, answer, why)
 

@@ -24,9 +24,10 @@ from gossamer.messages.control_messages import FETCH_S, STATUS_CLASSES, Event, S
 from gossamer.messages.node_messages import KeepingCounts
 from gossamer.messages.worker_messages import News
 from gossamer.records import Failed, Fetched, Moved, Outcome, Postponed, Reason, Refused, Result, RobotsRead
+from gossamer.rendered import RenderCounts
 from gossamer.text import TROUBLES, span
 
-C = TypeVar("C", Totals, DnsCounts, RobotsCounts, KeepingCounts)
+C = TypeVar("C", Totals, DnsCounts, RobotsCounts, KeepingCounts, RenderCounts)
 
 RATE_S = 10.0  # rates are over this long: steady enough to read, quick enough to notice
 EVENTS_TOLD = 12  # a report

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
+from functools import cache
 
 from gossamer.clock import Clock
 from gossamer.fetch.subrequests import Subrequests
@@ -39,19 +40,24 @@ def open_renderer(
         host = host_of(url)
         return current.of(Host(host, site_of(host))).render or settings.when
 
-    policed = (*policies().hosts.values(), *policies().sites.values())
-    if settings.when == "never" and not any(each.render for each in policed):
-        return None
     program = find_browser(settings.browser)
     if program is None:
         if settings.when == "always" or settings.browser:
             complain(f"no page is rendered, because there is no browser{in_words(settings.browser)}. {INSTALL}")
         return None
-    folder = exit.enter_context(temporary_folder())
     asked = (booking_of, clock, config.robots, config.crawl.user_agent_token, config.politeness.delay_s)
+    folders = exit.enter_context(ExitStack())
     subrequests = Subrequests(scheme_fetchers, robots, *asked)
     exit.push_async_callback(subrequests.close)
-    renderer = Renderer(program, folder, settings, identity(config.crawl), subrequests.fetch, clock, when)
+    renderer = Renderer(
+        program,
+        cache(lambda: folders.enter_context(temporary_folder())),
+        settings,
+        identity(config.crawl),
+        subrequests.fetch,
+        clock,
+        when,
+    )
     exit.push_async_callback(renderer.close)
     return renderer
 

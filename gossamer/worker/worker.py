@@ -134,8 +134,7 @@ class Worker:
         self._exit.callback(log.close)
         # What one node cannot open another may: links to it go on their way.
         is_damaged = self.peers.is_damaged if side is None else lambda partition: False
-        look_again = self._look_again
-        self.bookings = BookingService(self.partitions, partitions, self.peers, clock, look_again)
+        self.bookings = BookingService(self.partitions, partitions, self.peers, clock, self._look_again)
         questions = RobotsQuestions(
             side.ask if side is not None else nobody, self.bookings.of, partitions, clock, self._spawn
         )
@@ -146,7 +145,7 @@ class Worker:
             partitions,
             clock,
             is_damaged=is_damaged,
-            look_again=look_again,
+            look_again=self._look_again,
             hear=questions.hear,
             is_alone=side is None,
         )
@@ -181,10 +180,10 @@ class Worker:
             may_die=self._sockets is not None,
         )
         self._exit.push_async_callback(reader.close)
-        asked = (self._robots_known, self.bookings.of, clock, lambda: self._policies, self.complain)
-        self._renderer = open_renderer(config, scheme_fetchers, *asked, self._exit)
+        with_us = (self._robots_known, self.bookings.of, clock, lambda: self._policies, self.complain)
+        self._renderer = open_renderer(config, scheme_fetchers, *with_us, self._exit)
         if config.fetchers.listen:
-            around = (self.partitions, lambda: self._policies, self.complain, look_again)
+            around = (self.partitions, lambda: self._policies, self.complain, self._look_again)
             self._fetchers = FetchersSide(self.folder, config, clock, dns, self.shared, *around)
             fetcher, processor = await self._fetchers.open(here, scheme_fetchers, reader, self._exit)
         self.crawl = Crawl(
@@ -210,13 +209,12 @@ class Worker:
             gather_s=JOBS_GATHER_S if self._fetchers else GATHER_S,
             renderer=self._renderer,
         )
-        storage = open_storage(config.archive, self.folder.archive)
         self._around = Surroundings(
             self.folder,
             config,
             clock,
             self._link_filter,
-            storage,
+            open_storage(config.archive, self.folder.archive),
             log,
             self.shared,
             about(config.crawl, self.folder.path.name),
@@ -228,8 +226,9 @@ class Worker:
         self.crawl.is_paused = True  # until the first round, when every partition has its owner
 
         if self._sockets is not None:
-            where = socket_of(self._sockets, self.number)
-            server = await listen(where, Book | Release, self._spawn, self.complain, self.bookings.meet)
+            server = await listen(
+                socket_of(self._sockets, self.number), Book | Release, self._spawn, self.complain, self.bookings.meet
+            )
             self._exit.callback(server.close)
         return self
 
@@ -472,8 +471,6 @@ class Worker:
         self.crawl.look_again()
         return worker_messages.Done(count)
 
-    # ---- small things that the stages need ---------------------------------------------------------------
-
     async def _connect(self, number: int) -> Peer:
         assert self._sockets is not None, "there is nobody else"
         return await connect(socket_of(self._sockets, number), Booked, self._spawn, self.complain)
@@ -482,7 +479,6 @@ class Worker:
         return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)
 
     def _robots_known(self, origin: str) -> RobotsCopy | None:
-        """None also where the origin is somebody else's."""
         is_ours = partition_of(origin, self.config.crawl.partitions) in self.partitions
         return self._rules.get(origin)[0] if is_ours else None
 

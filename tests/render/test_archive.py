@@ -42,12 +42,13 @@ def test_a_rendered_document_is_a_conversion_of_the_answer(crawled: Crawled, see
     rendered = {
         url for url, page in crawled.pages.items() if page.get("rendered") and not page["rendered"].get("fault")
     }
-    assert {one.fields["warc-target-uri"] for one in conversions} <= rendered
-    assert {one.fields["warc-target-uri"] for one in conversions} >= crawled.truth.built.keys()
+    assert {one.fields["warc-refers-to-target-uri"] for one in conversions} <= rendered
+    assert {one.fields["warc-refers-to-target-uri"] for one in conversions} >= crawled.truth.built.keys()
     for one in conversions:
         assert one.fields["content-type"].startswith("text/html")
         source = by_id[one.fields["warc-refers-to"]]
-        assert source.fields["warc-target-uri"] == one.fields["warc-target-uri"]
+        assert source.fields["warc-target-uri"] == one.fields["warc-refers-to-target-uri"]
+        assert one.fields["warc-target-uri"] == "urn:rendered:" + source.fields["warc-target-uri"]
         assert source.type in ("response", "revisit")
 
 
@@ -66,7 +67,7 @@ def test_pywb_replays_what_the_server_sent(crawled: Crawled, tmp_path: Path) -> 
 
 async def test_exports_have_the_rendered_text(crawled: Crawled, tmp_path: Path) -> None:
     file = tmp_path / "pages.jsonl"
-    ran = await gossamer("export", crawled.folder, "--to", "jsonl", "--out", file)
+    ran = await gossamer("export", crawled.folder, "--to", "jsonl", "--text", "--out", file)
     assert ran.code == 0, ran.err
     rows = {row["url"]: row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
     for url in crawled.truth.built:

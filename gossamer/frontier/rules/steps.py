@@ -211,7 +211,7 @@ def after(
             known.earned,
             score,
             None if isinstance(result, GAVE) else failing_since(known, attempt, outcome),
-            known.rendered if page is None else page.rendered and page.rendered.cost,
+            known.rendered if page is None else page.rendered.cost if page.rendered is not None else None,
         )
     )
 
