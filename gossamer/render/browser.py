@@ -100,6 +100,7 @@ class Browser:
         self.ask = connection.browser.ask
         self.shown = 0  # pages so far
         self.pages = 0  # at the moment
+        self.pages_killed = 0  # for their memory, and nobody has heard of it
         self.is_leaving = False  # it shows nothing more
         self._profile = profile
         self._hidden: dict[str, bool] = {"hidden": True}

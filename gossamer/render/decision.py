@@ -58,6 +58,7 @@ def decide(when: When, evidence: Evidence, own: Gain | None, host: Gain | None, 
         return Decision(is_due and credit.has_sample, "again" if is_due else "no_gain")
     if own is None and host is not None and not host.gained and host.rendered >= HOST_TRIES:
         return Decision(evidence.tries > 0 and credit.has_sample, evidence.word)  # its other patterns gained nothing
-    if evidence.tries:
+    is_likely = own is None and host is not None and host.is_worth_it  # its other patterns gain
+    if evidence.tries or is_likely:
         return Decision(is_rendered=True, why=evidence.word)
     return Decision(credit.has_sample, evidence.word)

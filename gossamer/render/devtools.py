@@ -29,6 +29,10 @@ class BrowserGone(Exception):
     """The browser, or the page in it, has ended; the text says how, as far as it is known."""
 
 
+class PageDied(BrowserGone):
+    """The page alone, and the browser lives."""
+
+
 class CommandFailed(Exception):
     """The browser did not do it; the text is its own."""
 

@@ -2,8 +2,8 @@
 
 Each shows a few pages at once, every page in a context and a process of its own. A browser that has shown
 `render.pages` pages shows nothing more and ends with its last one. Above `render.memory` its largest page
-is killed, or the browser where that is not a page. Its death costs the page in question; what else it was showing is
-shown again by another browser. After `IDLE_S` without a page a browser ends.
+is killed, or the browser where that is not a page. What died otherwise, a page or a whole browser, is shown again,
+`TRIES` times at most. After `IDLE_S` without a page a browser ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gossamer.clock import Clock
 from gossamer.render.browser import Browser
-from gossamer.render.devtools import BrowserGone
+from gossamer.render.devtools import BrowserGone, PageDied
 from gossamer.render.processes import is_renderer, tree_memory
 from gossamer.render.showing import Shown
 from gossamer.settings import RenderSettings
@@ -61,6 +61,10 @@ class Pool:
                     return Shown(fault=str(gone))
                 try:
                     return await show(browser)
+                except PageDied:
+                    if browser.pages_killed:  # by us; elsewhere it may have been by anybody
+                        browser.pages_killed -= 1
+                        return Shown(fault="it took too much memory in the browser")
                 except BrowserGone:
                     self.died += not self._is_closed
                 finally:
@@ -68,7 +72,7 @@ class Pool:
                     self._look_at(browser)
             if self._is_closed:
                 raise PoolClosed
-            return Shown(fault=f"its browser died {TRIES} times")
+            return Shown(fault=f"its page or its browser died {TRIES} times")
 
     def hurry(self) -> None:
         """The crawl ends: nothing more is shown, and what is being shown has `HURRY_S` left."""
@@ -140,5 +144,6 @@ class Pool:
         if is_renderer(pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+                browser.pages_killed += 1
         else:
             browser.kill()

@@ -99,10 +99,8 @@ class Renderer:
             own, host = gains.of(url)
             decision = decide(when, evidence, own, host, self._credit)
             looked_at = self._looking.get((host_of(url), pattern_of(url)))
-            if when != "auto" or not decision.is_rendered or decision.why == "pattern" or looked_at is None:
+            if when != "auto" or evidence is NONE or decision.why == "pattern" or looked_at is None:
                 return decision
-            if not evidence.tries:
-                return Decision(is_rendered=False, why="no_gain")  # one is enough for a sample
             await looked_at.wait()
 
     async def _rendered(

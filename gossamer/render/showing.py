@@ -22,7 +22,7 @@ import msgspec
 from gossamer.clock import Clock
 from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Refused, Url
 from gossamer.render.browser import ANSWER_S, Browser
-from gossamer.render.devtools import BrowserGone, CommandFailed, Session, Values
+from gossamer.render.devtools import BrowserGone, CommandFailed, PageDied, Session, Values
 from gossamer.render.loading import Loading
 from gossamer.render.scripts import BEFORE, READ, SCROLL, SIZE
 from gossamer.rendered import Loaded
@@ -71,6 +71,7 @@ class Showing:
         self._frame = ""
         self._world = 0
         self._is_sent = False  # the document
+        self._is_dead = False
         self._events = 0
         self._heard_at = clock.awake()
         self._quiet = asyncio.Event()  # virtual time has run out, or the page is gone
@@ -78,7 +79,7 @@ class Showing:
         self._session: Session
 
     async def show(self) -> Shown:
-        """Raises `BrowserGone` where the browser died, and not only the page."""
+        """Raises `PageDied` where the page died, `BrowserGone` where its browser did: it may be shown again."""
         context = target = ""
         try:
             async with asyncio.timeout(ANSWER_S + self._settings.seconds):
@@ -98,6 +99,8 @@ class Showing:
         except BrowserGone as gone:
             if self._browser.is_gone:
                 raise
+            if self._is_dead:
+                raise PageDied(str(gone)) from gone
             self._result.fault = str(gone)
         finally:
             for task in self._tasks:
@@ -224,7 +227,8 @@ class Showing:
             case "Page.javascriptDialogOpening":
                 self._session.tell("Page.handleJavaScriptDialog", accept=False)
             case "Inspector.targetCrashed":
-                self._session.end("its page died in the browser, for want of memory or by a fault")
+                self._is_dead = True
+                self._session.end("its page died in the browser")
                 self._quiet.set()
             case "Inspector.detached":
                 self._session.end("its page was ended in the browser")
