@@ -88,7 +88,7 @@ class Browsers:
             found = [pid for pid in tree(os.getpid()) if "chrom" in name_of(pid)]
             self.bytes_max = max(self.bytes_max, sum(map(memory_bytes, found)))
             # A browser has many processes; those below the first say of which type they are, or handle its crashes.
-            first = [pid for pid in found if not BELOW.search(arguments_of(pid))]
+            first = [pid for pid in found if (words := arguments_of(pid)) and not BELOW.search(words)]
             self.browsers_max = max(self.browsers_max, len(first))
             await asyncio.sleep(LOOK_S)
 
@@ -104,7 +104,7 @@ def arguments_of(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return b"--type="
+        return b""
 
 
 def is_data(entry: Entry) -> bool:
