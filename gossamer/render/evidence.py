@@ -20,6 +20,7 @@ from gossamer.url.site import host_of
 
 SHELL_CHARS = 250  # of text: less is a heading, a notice and a spinner
 LITTLE_CHARS = 2000
+MANY_WORDS = 1000  # are longer than that in any language
 LOOKED_AT_BYTES = 256 << 10  # of a body
 TEXT_GAIN_CHARS, TEXT_GAIN_SHARE = 80, 0.2  # more text than that is a gain: less is a date, a counter, a greeting
 
@@ -51,17 +52,23 @@ def evidence_of(body: bytes, page: Page) -> Evidence:
     head = body[:LOOKED_AT_BYTES]
     if not any(_DATA_TYPE.search(found[1]) is None for found in _SCRIPT.finditer(head)):
         return NONE
-    text_chars = len(page.text)
+    # A text is made of bytes when it is first asked for: of a page with many words nobody needs it.
+    text_chars = len(page.text) if page.words < MANY_WORDS else LITTLE_CHARS
     if text_chars < SHELL_CHARS:
         return Evidence("shell", 2)
     if _MOUNT.search(head):
         return Evidence("mount", 2)
     if text_chars < LITTLE_CHARS and any(_ASKS.search(found[1]) for found in _NOSCRIPT.finditer(head)):
         return Evidence("noscript", 2)
+    return SCRIPTS if has_own_links(page) else Evidence("few_links", 1)
+
+
+def has_own_links(page: Page) -> bool:
+    """To its own host, and not to itself."""
+    if page.links_apart is not None:  # as its reader has told them apart
+        return any(url != page.url for url in page.links_apart.urls)
     host = host_of(page.url)
-    if not any(link.url != page.url and host_of(link.url) == host for link in page.links):
-        return Evidence("few_links", 1)
-    return SCRIPTS
+    return any(link.url != page.url and host_of(link.url) == host for link in page.links)
 
 
 def gain_of(plain: Page, rendered: Page) -> tuple[int, int]:

@@ -71,7 +71,12 @@ class Renderer:
         self, url: Url, fetched: Fetched, page: Page, gains: Gains, read: Callable[[Fetched], Awaitable[Page]]
     ) -> Page:
         when = self._when(url)
-        if when == "never" or page.fault or page.media_type not in HTML or len(fetched.body) > BODY_BYTES_MAX:
+        if (
+            when == "never"
+            or page.fault
+            or page.media_type not in HTML
+            or not 0 < fetched.body_bytes < BODY_BYTES_MAX
+        ):
             return page
         evidence = evidence_of(fetched.body[:], page) if when == "auto" else NONE
         decision = await self._decision(url, when, evidence, gains)
