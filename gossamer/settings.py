@@ -2,7 +2,6 @@
 
 The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
 config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
-
 Longer than 400 lines: all settings are in one place.
 """
 
@@ -17,6 +16,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+from gossamer.rendered import When
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
@@ -302,6 +303,21 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
     near_words_min: Annotated[int, about("in a shorter text any other word counts as a change", ge=1, le=10**6)] = 40
 
 
+class RenderSettings(Struct, frozen=True, kw_only=True):
+    """Pages that a browser shows before they are read (docs/rendering.md)."""
+
+    when: Annotated[When, about("which pages: those that gain by it (auto), all, or none")] = "auto"
+    browser: Annotated[str, about("path of Chromium or Chrome; empty: where systems put it")] = ""
+    processes: Annotated[int, about("browsers of a worker", ge=1, le=64)] = 1
+    pages_at_once: Annotated[int, about("that a browser shows", ge=1, le=64)] = 4
+    screenshot: Annotated[bool, about("store a picture of each page that was rendered")] = False
+    requests: Annotated[int, about("of a page while it is rendered", ge=0, le=10_000)] = 50
+    bytes: Annotated[Bytes, about("that these may bring", ge=0, le=GIB)] = 20 * MIB
+    seconds: Annotated[Seconds, about("that a page may take, waits for turns included", ge=0.5, le=HOUR_S)] = 30.0
+    memory: Annotated[Bytes, about("of a browser; its largest page ends above", ge=128 * MIB, le=1024 * GIB)] = GIB
+    pages: Annotated[int, about("that a browser shows before another takes its place", ge=1, le=10**6)] = 200
+
+
 class TrapsSettings(Struct, frozen=True, kw_only=True):
     """Where a URL stops looking like one that a person would make."""
 
@@ -461,6 +477,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     frontier: FrontierSettings = FrontierSettings()
     robots: RobotsSettings = RobotsSettings()
     process: ProcessSettings = ProcessSettings()
+    render: RenderSettings = RenderSettings()
     traps: TrapsSettings = TrapsSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     dns: DnsSettings = DnsSettings()
