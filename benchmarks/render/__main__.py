@@ -28,6 +28,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import multimode
 
 from benchmarks.endless_web import FROM_HERE, show
 from gossamer.bench.environment import Environment
@@ -73,7 +74,13 @@ class Browsers:
     """The memory of the browsers among our descendants, looked at several times a second."""
 
     def __init__(self) -> None:
-        self.bytes_max = self.browsers_max = 0
+        self.bytes_max = 0
+        self._seen: list[int] = []
+
+    @property
+    def usual(self) -> int:
+        """How many there were most of the time; a process that is just being forked looks like one more."""
+        return multimode(self._seen)[0] if self._seen else 0
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -88,8 +95,8 @@ class Browsers:
             found = [pid for pid in tree(os.getpid()) if "chrom" in name_of(pid)]
             self.bytes_max = max(self.bytes_max, sum(map(memory_bytes, found)))
             # A browser has many processes; those below the first say of which type they are, or handle its crashes.
-            first = [pid for pid in found if not BELOW.search(arguments_of(pid))]
-            self.browsers_max = max(self.browsers_max, len(first))
+            first = [pid for pid in found if (words := arguments_of(pid)) and not BELOW.search(words)]
+            self._seen += [len(first)] if first else []
             await asyncio.sleep(LOOK_S)
 
 
@@ -104,7 +111,7 @@ def arguments_of(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return b"--type="
+        return b""
 
 
 def is_data(entry: Entry) -> bool:
@@ -148,8 +155,8 @@ async def one_run(name: str, server: Server, command: Command, seeds: Path, seco
         "pages/s": len(pages) / used.elapsed_s,
         "rendered/s": len(rendered) / used.elapsed_s,
         "steady/s": steady_per_s(rendered or pages),
-        "CPU s": used.cpu_s,
-        "browsers": browsers.browsers_max,
+        "CPU ms/page": used.cpu_s / len(pages) * 1000,
+        "browsers": browsers.usual,
         "browser MiB": browsers.bytes_max / 1024**2,
         "all MiB": used.memory_bytes / 1024**2,
         "requests": len(server.log.entries),

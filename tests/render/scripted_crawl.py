@@ -25,6 +25,7 @@ OPTIONS = replace(
     scripted_pages=6,
     robots_kinds=(RobotsKind.OPEN, RobotsKind.OVERRIDE),
 )
+SHOWN = "urn:rendered:"  # before the URL of a page: what the record of the document as it was shown is about
 TIMEOUT_S = 10.0  # of a request: a busy machine is no fault of the server
 
 

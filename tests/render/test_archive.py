@@ -12,7 +12,7 @@ from gossamer.synthetic_web.answer import Request
 from tests.archive.outside import Seen, seen_by_all
 from tests.crawl.command import gossamer
 from tests.export.pywb import environment, replayed, wayback
-from tests.render.scripted_crawl import Crawled
+from tests.render.scripted_crawl import SHOWN, Crawled
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_a_rendered_document_is_a_conversion_of_the_answer(crawled: Crawled, see
         assert one.fields["content-type"].startswith("text/html")
         source = by_id[one.fields["warc-refers-to"]]
         assert source.fields["warc-target-uri"] == one.fields["warc-refers-to-target-uri"]
-        assert one.fields["warc-target-uri"] == "urn:rendered:" + source.fields["warc-target-uri"]
+        assert one.fields["warc-target-uri"] == SHOWN + source.fields["warc-target-uri"]
         assert source.type in ("response", "revisit")
 
 

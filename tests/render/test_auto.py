@@ -9,7 +9,7 @@ from typing import Any
 from gossamer.synthetic_web.scripted.content import NEEDLESS
 from tests.crawl.command import gossamer
 from tests.crawl.judge import broken_delays, requests_at_once
-from tests.render.scripted_crawl import TIMEOUT_S, Crawled, records
+from tests.render.scripted_crawl import SHOWN, TIMEOUT_S, Crawled, records
 
 GAIN_NOTHING_SHARE = 0.05  # of the pages that gain nothing, at most, are rendered
 
@@ -21,9 +21,8 @@ def test_every_page_is_found_that_only_scripts_lead_to(crawled: Crawled) -> None
 
 
 def test_a_page_says_what_its_scripts_wrote(crawled: Crawled) -> None:
-    documents = {
-        record.url: record.body.decode() for record in records(crawled.folder) if record.type == "conversion"
-    }
+    shown = [record for record in records(crawled.folder) if record.type == "conversion"]
+    documents = {(record.url or "").removeprefix(SHOWN): record.body.decode() for record in shown}
     unsaid = [url for url, said in crawled.truth.built.items() if said and said not in documents.get(url, "")]
     assert not unsaid, Counter(crawled.kind_of(url) for url in unsaid)
 
@@ -38,8 +37,8 @@ def test_pages_that_are_the_same_bytes_are_not_the_same_pages(crawled: Crawled) 
 def test_pages_that_gain_nothing_are_left_as_they_are(crawled: Crawled) -> None:
     rendered = [url for url in crawled.truth.decorated if crawled.is_rendered(url)]
     assert len(rendered) <= GAIN_NOTHING_SHARE * len(crawled.truth.decorated), rendered
-    plain = crawled.truth.reachable - crawled.truth.decorated - crawled.truth.built.keys()
-    assert not [url for url in plain if crawled.is_rendered(url) and crawled.kind_of(url) != "closed"]
+    plain = crawled.truth.reachable - crawled.truth.decorated
+    assert not [url for url in plain if crawled.is_rendered(url) and not crawled.kind_of(url)]
 
 
 def test_rendering_is_polite(crawled: Crawled) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
+from asyncio.subprocess import Process
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -29,9 +31,10 @@ OPTIONS = replace(
 KILLS = 6
 
 
-def is_rendering(server: Server, asked: int, crawl: int) -> bool:
-    """Something more was loaded, and there is a browser."""
-    return sum("/api/" in entry.path for entry in server.log.entries) > asked and bool(browsers_of(crawl))
+def is_rendering_or_over(server: Server, asked: int, crawl: Process) -> bool:
+    """Something more was loaded, and there is a browser; or the crawl has ended."""
+    loaded = sum("/api/" in entry.path for entry in server.log.entries)
+    return crawl.returncode is not None or (loaded > asked and bool(browsers_of(crawl.pid)))
 
 
 async def test_kills_of_workers_and_browsers_lose_nothing(folder: Path) -> None:
@@ -41,14 +44,23 @@ async def test_kills_of_workers_and_browsers_lose_nothing(folder: Path) -> None:
     web = Web(OPTIONS)
     async with serve(web) as server:
         crawl = await start(*crawl_of(server.url(0), folder / "crawl"), "--workers", 2)
-        for number in range(KILLS):
-            asked = sum("/api/" in entry.path for entry in server.log.entries)
-            await until(partial(is_rendering, server, asked, crawl.pid), timeout_s=100)
-            victims = workers_of(crawl.pid) if number % 3 == 2 else browsers_of(crawl.pid)
-            with suppress(ProcessLookupError):
-                os.kill(chance.choice(victims), signal.SIGKILL)
-        _, err = await crawl.communicate()
+        said = asyncio.create_task(crawl.communicate())
+        killed = 0
+        try:
+            for number in range(KILLS):
+                asked = sum("/api/" in entry.path for entry in server.log.entries)
+                await until(partial(is_rendering_or_over, server, asked, crawl), timeout_s=200)
+                victims = workers_of(crawl.pid) if number % 3 == 2 else browsers_of(crawl.pid)
+                if crawl.returncode is None and victims:
+                    with suppress(ProcessLookupError):
+                        os.kill(chance.choice(victims), signal.SIGKILL)
+                        killed += 1
+            _, err = await asyncio.wait_for(said, 400)
+        finally:
+            if crawl.returncode is None:
+                crawl.kill()
         assert crawl.returncode == 0, err.decode()[-3000:]
+        assert killed >= KILLS // 2
         entries = list(server.log.entries)
         crawled = await crawled_in(folder / "crawl", web, entries)
 

@@ -57,7 +57,8 @@ def test_only_who_renders_finds_the_pages_of_scripted_hosts() -> None:
     closed = web.options.first_scripted + list(applications.KINDS).index("closed")
     beyond = rendered.reachable - plain.reachable
     assert len(beyond) == (SCRIPTED_KINDS - 1) * (web.options.scripted_pages - 1)
-    assert rendered.built.keys() >= beyond and not plain.built
+    made = {url for url in beyond if answer_at(web, url).built}
+    assert rendered.built.keys() >= made and len(made) > len(beyond) * 0.9 and not plain.built
     assert web.url(closed) in rendered.reachable and web.url(closed, "/item/1") not in rendered.reachable
     assert not web.permits(web.url(closed, f"/api/{closed}/0.json"))
     assert len(rendered.decorated) == DECORATED_KINDS * web.options.decorated_pages
@@ -119,15 +120,15 @@ async def test_decoration_gains_nothing() -> None:
             assert links[0] == links[1], kind
 
 
-@pytest.mark.parametrize("kind", ["stores", "pops_up"])
-async def test_an_ordinary_browser_leaks(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "pages"), [("stores", 3), ("pops_up", 1)])
+async def test_an_ordinary_browser_leaks(kind: str, pages: int) -> None:
     """Otherwise a crawler that is not accused would prove nothing."""
     web = Web(replace(OPTIONS, hostile_hosts=1, hostile_kinds=(kind,)))
     async with serve(web) as server, chromium() as browser:
         context = await browser.new_context()
         page = await context.new_page()
-        for path in ("/", "/item/1", "/item/2"):
-            await page.goto(server.url(web.options.first_hostile, path), wait_until="commit")
-            await page.wait_for_load_state()
-        await until(lambda: any(hostile.LEAKED in entry.path for entry in server.log.entries), timeout_s=40)
+        for path in ("/", "/item/1", "/item/2")[:pages]:
+            url = server.url(web.options.first_hostile, path)
+            await page.goto(url, wait_until="domcontentloaded" if pages > 1 else "commit", timeout=PATIENCE_MS)
+        await until(lambda: any(hostile.LEAKED in entry.path for entry in server.log.entries), timeout_s=60)
         await context.close()

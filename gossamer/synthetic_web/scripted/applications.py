@@ -201,7 +201,8 @@ def _page(atlas: Atlas, host: int, kind: str, page: int) -> Answer:
         body, built = _shell(whole.title, '<script src="/app.js"></script>\n'), None
     else:
         body = _body(atlas, host, kind, whole)
-        built = Built(whole.anchors, "" if kind == "hydrated" else whole.sentences[0], tuple(loads))
+        said = "" if kind == "hydrated" else whole.sentences[0]
+        built = Built(whole.anchors, said, tuple(loads)) if said or whole.anchors else None
     anchors = (_way_back(atlas),) if kind == "hydrated" else ()
     return Answer("scripted", headers=(("Content-Type", HTML),), body=body.encode(), anchors=anchors, built=built)
 
