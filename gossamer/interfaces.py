@@ -18,6 +18,7 @@ from gossamer.questions import Question
 from gossamer.records import (
     Answer,
     Claim,
+    ExtraHeaders,
     Fetched,
     Host,
     Lease,
@@ -256,6 +257,7 @@ class SchemeFetcher(Protocol):
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer: ...
 
 

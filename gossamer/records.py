@@ -84,6 +84,16 @@ class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return bool(self.etag or self.last_modified)
 
 
+class ExtraHeaders(msgspec.Struct, frozen=True, gc=False):
+    """Lines of a request that only some have. What the hidden ones say is sent, and written down nowhere."""
+
+    shown: tuple[bytes, ...] = ()
+    hidden: tuple[bytes, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.shown or self.hidden)
+
+
 class Exchange(msgspec.Struct, frozen=True, gc=False):
     """One request and its answer, as they went over the wire; kept for the archive."""
 

@@ -27,6 +27,7 @@ WORDS = {
     "retired_settings",
     "settings",
     "config",
+    "cookies",
     "clock",
     "levels",
     "outlinks",

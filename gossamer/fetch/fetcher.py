@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from gossamer.clock import Clock
+from gossamer.fetch.cookie_jars import Brought, CookieJars
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
 from gossamer.interfaces import BookingOf, HostBlocked, HostElsewhere, SchemeFetcher
 from gossamer.records import (
     SITEMAP,
     Answer,
     Exchange,
+    ExtraHeaders,
     Failed,
     Fetched,
     Lease,
@@ -50,6 +52,7 @@ class Nobody:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         return Refused(Reason.SCHEME, f"{url.partition(':')[0]} is not among fetch.schemes")
 
@@ -69,6 +72,7 @@ class Fetcher:
         media_types: Iterable[str] = (),
         rests_s: Sequence[float] = RESTS_S,
         elsewhere: Callable[[str, Url], Answer | None] = lambda origin, url: None,
+        cookies: CookieJars | None = None,
     ) -> None:
         """`rests_s`: how long a robots.txt is left alone that could not be fetched, each time longer. `elsewhere`:
         what another node found at the URL that the robots.txt of an origin has moved to; None: nothing yet."""
@@ -81,6 +85,7 @@ class Fetcher:
         self._media_types = MediaTypes(media_types)
         self._rests_s = rests_s
         self._elsewhere = elsewhere
+        self._cookies = cookies or CookieJars("off", clock)
 
     def by(self, scheme_fetchers: Mapping[str, SchemeFetcher]) -> Fetcher:
         """The same, where others ask."""
@@ -103,10 +108,21 @@ class Fetcher:
         if delay_s is not None and delay_s > self._settings.crawl_delay_s_max:
             return Refused(Reason.CRAWL_DELAY_TOO_LONG, f"Crawl-delay: {delay_s:g}")
         wanted = self._media_types if lease.link.rel != SITEMAP else None
-        answer = await self._scheme_fetcher(lease.url).fetch(lease.url, lease.validators, wanted=wanted)
+        brought = self._cookies.brought_to(lease.url)
+        answer = await self._ask(lease, wanted, brought)
+        self._cookies.take(lease.url, answer.exchange)
         if isinstance(answer, Moved) and answer.target in (chain := (*lease.link.chain, lease.url)):
+            if answer.target == lease.url and self._cookies.asks_again(lease.url, brought, answer.exchange):
+                return Postponed(0.0, Reason.COOKIE)
             return Failed(Reason.REDIRECT_LOOP, answer.exchange, " -> ".join((*chain, answer.target)))
         return answer
+
+    async def _ask(self, lease: Lease, wanted: MediaTypes | None, brought: Brought) -> Answer:
+        fetcher = self._scheme_fetcher(lease.url)
+        if not brought.cookies:
+            return await fetcher.fetch(lease.url, lease.validators, wanted=wanted)
+        extra = ExtraHeaders(hidden=(f"Cookie: {brought.cookies}".encode("latin-1"),))
+        return await fetcher.fetch(lease.url, lease.validators, wanted=wanted, extra=extra)
 
     def _scheme_fetcher(self, url: Url) -> SchemeFetcher:
         return self._scheme_fetchers.get(url.partition(":")[0], NOBODY)

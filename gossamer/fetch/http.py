@@ -17,7 +17,7 @@ from gossamer.fetch.idle_connections import IdleConnections
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.transfer import Received, Transfers
 from gossamer.headers import header_in, is_sendable
-from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
+from gossamer.records import Answer, Exchange, ExtraHeaders, Failed, Fetched, Moved, Reason, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes
@@ -50,11 +50,15 @@ class Http:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
         may_ask: Callable[[], bool] | None = None,
     ) -> Answer:
         """`may_ask`: looked at in the moment in which the request would go out."""
         asked_if = conditions(validators) if validators else []
         headers = [*self._headers, *asked_if] if asked_if else self._headers
+        written = headers
+        if extra:
+            headers, written = with_extra(headers, extra), with_extra(headers, without_values(extra))
         received = await self._transfers.perform(
             url,
             headers,
@@ -66,7 +70,7 @@ class Http:
             received = await self._transfers.unpacked(received, codings_in(received.head), body_bytes_max)
         if not isinstance(received, Received):
             return received
-        exchange = exchange_of(received, request_text(url, headers)) if received.status else None
+        exchange = exchange_of(received, request_text(url, written)) if received.status else None
         if received.reason is not None and not (exchange and exchange.status in REDIRECTS):
             return Failed(received.reason, exchange, received.detail, received.ended_at)
         # A redirect whose body is broken is still a redirect.
@@ -169,6 +173,19 @@ def conditions(validators: Validators) -> list[bytes]:
     if validators.last_modified and is_sendable(validators.last_modified):
         lines.append(f"If-Modified-Since: {validators.last_modified}")
     return [line.encode("latin-1") for line in lines]
+
+
+def with_extra(headers: Sequence[bytes], extra: ExtraHeaders) -> list[bytes]:
+    """Those of a name that is there already stand in its place."""
+    added = [*extra.shown, *extra.hidden]
+    names = {line.partition(b":")[0].lower() for line in added}
+    return [*(line for line in headers if line.partition(b":")[0].lower() not in names), *added]
+
+
+def without_values(extra: ExtraHeaders) -> ExtraHeaders:
+    """As they are written down."""
+    hidden = (line.partition(b":")[0] + b": ..." for line in extra.hidden)
+    return ExtraHeaders(extra.shown, tuple(hidden))
 
 
 def request_text(url: Url, headers: Sequence[bytes]) -> bytes:

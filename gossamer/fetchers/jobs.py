@@ -43,7 +43,7 @@ from gossamer.fetchers.messages import (
     ToWorker,
 )
 from gossamer.messages.control_messages import FetcherNow
-from gossamer.records import Answer, Fetched, Lease, Postponed, Reason, Url
+from gossamer.records import Answer, ExtraHeaders, Fetched, Lease, Postponed, Reason, Url
 from gossamer.url.site import host_of
 
 NO_FETCHER_S = 2.0  # until another look whether there is one
@@ -58,6 +58,7 @@ class Wanted(msgspec.Struct, frozen=True):
     limits: Limits
     is_page: bool = True
     takes_any_type: bool = False
+    extra: ExtraHeaders | None = None
 
 
 class Out:
@@ -200,6 +201,7 @@ class Jobs:
                 wanted.is_page,
                 wanted.takes_any_type,
                 lease.is_suspect,
+                wanted.extra,
             )
         )
         return out

@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gossamer.clock import RealClock
+from gossamer.cookies import Jar, jar_name
+from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.protocols import protocols
@@ -68,6 +70,7 @@ class Trial:
         self._hosts: dict[str, Host] = {}
         self._of_crawl: set[str] = set()  # those of them that the crawl knows
         self._robots = RobotsCache(view.robots if view else lambda origin: None)
+        self._jars: dict[str, Jar] = {}  # of sites
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Trial:
@@ -78,8 +81,9 @@ class Trial:
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(tree.fetch.schemes, transfers, identity(tree.crawl))
         agent, crawl = tree.crawl.user_agent_token, tree.crawl
+        jars = CookieJars(tree.fetch.cookies, self._clock, self._jar, self._keep_jar)
         asked = (self._robots, self._booking, self._clock, tree.robots, agent)
-        self._fetcher = Fetcher(scheme_fetchers, *asked, crawl.media_types, tree.frontier.rests_s)
+        self._fetcher = Fetcher(scheme_fetchers, *asked, crawl.media_types, tree.frontier.rests_s, cookies=jars)
         self._processor = Processor(
             agent,
             tree.process,
@@ -136,6 +140,8 @@ class Trial:
             except NoBooking as fault:
                 return Refused(Reason.ROBOTS_UNREACHABLE, str(fault))
             start_delay(host, result, self._tree.politeness, self._policy(host), self._clock.now())
+            if isinstance(result, Postponed) and result.reason is Reason.COOKIE:
+                continue
             if not isinstance(result, RobotsRead):
                 return result
             if result.wait_s:
@@ -177,6 +183,15 @@ class Trial:
             self._of_crawl |= {name} if known else set()
             self._hosts[name] = known or Host(name, site_of(name))
         return self._hosts[name]
+
+    def _jar(self, url: Url) -> Jar:
+        site = jar_name(url)
+        if site not in self._jars:
+            self._jars[site] = self._view.jar(url) if self._view else ()
+        return self._jars[site]
+
+    def _keep_jar(self, url: Url, jar: Jar) -> None:
+        self._jars[jar_name(url)] = jar
 
     def _policy(self, host: Host) -> Policy:
         return self._policies.of(host)

@@ -15,6 +15,7 @@ from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.config import Configuration
+from gossamer.cookies import Jar, jar_name
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.partition_reader import PartitionReader
@@ -94,6 +95,10 @@ class CrawlView(AbstractContextManager["CrawlView"]):
 
     def robots(self, origin: str) -> RobotsCopy | None:
         return self._reader(origin).robots(origin)
+
+    def jar(self, url: Url) -> Jar:
+        """The cookies of a URL's site."""
+        return self._reader(url).jar(jar_name(url))
 
     def archive_of(self, url: Url) -> tuple[int, Place | None]:
         """The partition whose files have the visits to a URL, and where they end; None: nothing was stored."""

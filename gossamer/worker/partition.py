@@ -25,11 +25,12 @@ from gossamer.archive.storage import Storage
 from gossamer.archive.warc import WarcArchive
 from gossamer.atomic import make_folder
 from gossamer.clock import Clock
+from gossamer.cookies import Jar
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreInUse
 from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore, is_store
-from gossamer.frontier.disk.tables import TABLES, Totals
+from gossamer.frontier.disk.tables import TABLES, Totals, encode, jar_key
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
@@ -288,6 +289,18 @@ class Partition:
         self._store.copy_to(folder / name)  # in the event loop: state and note are of the same moment
         await asyncio.to_thread(atomic.replace, folder / name / NOTE, msgspec.json.encode(snapshot))
         return snapshot
+
+    # ---- cookies -----------------------------------------------------------------------------------------
+
+    def jar(self, site: str) -> Jar:
+        return PartitionReader(self._store).jar(site) if self._store is not None else ()
+
+    def keep_jar(self, site: str, jar: Jar) -> None:
+        """From now on, also after a crash: as surely as the clock of a host."""
+        assert self._store is not None
+        batch = self._store.batch()
+        batch.put("sites", jar_key(site), encode(jar))
+        self._store.write(batch, sync=False)
 
     # ---- links -------------------------------------------------------------------------------------------
 

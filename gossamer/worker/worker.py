@@ -55,6 +55,7 @@ from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.fetchers_side import FetchersSide
 from gossamer.worker.identity import identity
 from gossamer.worker.instructions import Wanted, carry_out
+from gossamer.worker.jars import cookie_jars
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
 from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
@@ -149,7 +150,6 @@ class Worker:
             hear=questions.hear,
             is_alone=side is None,
         )
-
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
         self._transfers = transfers = Transfers(
@@ -166,10 +166,10 @@ class Worker:
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
         questions.scheme_fetchers = scheme_fetchers
         self._rules = rules = RobotsCache(self._robots)
-        limits = (config.crawl.media_types, config.frontier.rests_s)
+        limits = (config.crawl.media_types, config.frontier.rests_s, questions.answer_for)
         asked = (self.bookings.of, clock, config.robots, agent)
         fetcher: interfaces.Fetcher
-        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
+        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, cookie_jars(config, clock, self.partitions))
         processor: interfaces.Processor
         processor = reader = Processor(
             agent,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gossamer.clock import VirtualClock
-from gossamer.records import Answer, Exchange, Failed, Fetched, Link, Moved, Reason, Url, Validators
+from gossamer.records import Answer, Exchange, ExtraHeaders, Failed, Fetched, Link, Moved, Reason, Url, Validators
 from gossamer.settings import PolitenessSettings
 from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import host_of
@@ -116,6 +116,7 @@ class ModelledWeb:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         host = self.hosts[host_of(url)]
         started_at = self.clock.now()
