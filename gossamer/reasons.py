@@ -70,3 +70,4 @@ class Reason(StrEnum):
     NO_FETCHER = "no_fetcher"
     FETCHER_LOST = "fetcher_lost"
     COOKIE = "cookie"
+    LOGIN = "login"

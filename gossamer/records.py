@@ -93,6 +93,9 @@ class ExtraHeaders(msgspec.Struct, frozen=True, gc=False):
     def __bool__(self) -> bool:
         return bool(self.shown or self.hidden)
 
+    def __repr__(self) -> str:
+        return f"ExtraHeaders({self.shown!r}, {len(self.hidden)} hidden)"
+
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
     """One request and its answer, as they went over the wire; kept for the archive."""

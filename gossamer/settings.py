@@ -241,6 +241,7 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
+    credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
     cookies: Annotated[
         Literal["off", "redirects", "host"],
         about("redirects: only to follow a URL that sets one and moves to itself; host: kept and sent back"),

@@ -27,7 +27,6 @@ WORDS = {
     "retired_settings",
     "settings",
     "config",
-    "cookies",
     "clock",
     "levels",
     "outlinks",
@@ -36,6 +35,7 @@ WORDS = {
     "atomic",
     "shortage",
     "url",
+    "visitor",
 }
 STAGES = {"frontier", "fetch", "process", "schedule"}
 BACKENDS = {"archive", "cluster"}

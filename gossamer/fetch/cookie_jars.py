@@ -3,7 +3,7 @@
     off         none is kept, none is sent
     redirects   a redirect to the very same URL that sets a cookie is followed once, with that cookie and no other;
                 it is forgotten afterwards. Many sites begin like this, and would end as `redirect_loop`
-    host        all that a site sets is kept with its state and goes where it belongs (gossamer/cookies.py)
+    host        all that a site sets is kept with its state and goes where it belongs (gossamer/visitor/cookies.py)
 
 The second request for a URL waits for its host's next turn, like any other. Should the process end in between, the
 server sets its cookie once more.
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gossamer.clock import Clock
-from gossamer.cookies import Jar, sent_to, with_answer
 from gossamer.records import Exchange, Url
+from gossamer.visitor.cookies import Jar, sent_to, with_answer
 
 AGAIN_MAX = 10_000  # URLs that wait to be asked again; there is one a host, at most
 Mode = Literal["off", "redirects", "host"]

@@ -16,12 +16,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gossamer.clock import RealClock
-from gossamer.cookies import Jar, jar_name
 from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
+from gossamer.fetch.http import Http
 from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import RobotsCache
+from gossamer.fetch.sessions import Sessions
 from gossamer.fetch.transfer import Transfers
 from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.rules.policy import Policies, Policy
@@ -53,6 +54,8 @@ from gossamer.settings import Tree
 from gossamer.text import COMMAND, moment, span
 from gossamer.url.link_filter import home_of, link_filter_of
 from gossamer.url.site import clock_name, host_of, origin_of, site_of
+from gossamer.visitor import credentials
+from gossamer.visitor.cookies import Jar, jar_name
 from gossamer.worker.identity import identity
 
 Facts = dict[str, Any]
@@ -81,9 +84,13 @@ class Trial:
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(tree.fetch.schemes, transfers, identity(tree.crawl))
         agent, crawl = tree.crawl.user_agent_token, tree.crawl
+        http = Http(transfers, identity(tree.crawl))
+        sessions = Sessions(credentials.load(tree.fetch.credentials), http, self._clock)
         jars = CookieJars(tree.fetch.cookies, self._clock, self._jar, self._keep_jar)
         asked = (self._robots, self._booking, self._clock, tree.robots, agent)
-        self._fetcher = Fetcher(scheme_fetchers, *asked, crawl.media_types, tree.frontier.rests_s, cookies=jars)
+        self._fetcher = Fetcher(
+            scheme_fetchers, *asked, crawl.media_types, tree.frontier.rests_s, cookies=jars, sessions=sessions
+        )
         self._processor = Processor(
             agent,
             tree.process,
@@ -140,7 +147,7 @@ class Trial:
             except NoBooking as fault:
                 return Refused(Reason.ROBOTS_UNREACHABLE, str(fault))
             start_delay(host, result, self._tree.politeness, self._policy(host), self._clock.now())
-            if isinstance(result, Postponed) and result.reason is Reason.COOKIE:
+            if isinstance(result, Postponed) and result.reason in (Reason.COOKIE, Reason.LOGIN):
                 continue
             if not isinstance(result, RobotsRead):
                 return result

@@ -15,7 +15,6 @@ from gossamer.archive.storage import ArchiveDamaged
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
 from gossamer.config import Configuration
-from gossamer.cookies import Jar, jar_name
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.partition_reader import PartitionReader
@@ -30,6 +29,7 @@ from gossamer.schedule.ranks import Ranks
 from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import LinkFilter, link_filter_of
+from gossamer.visitor.cookies import Jar, jar_name
 from gossamer.worker.progress import total
 
 

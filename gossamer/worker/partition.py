@@ -25,7 +25,6 @@ from gossamer.archive.storage import Storage
 from gossamer.archive.warc import WarcArchive
 from gossamer.atomic import make_folder
 from gossamer.clock import Clock
-from gossamer.cookies import Jar
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreInUse
 from gossamer.frontier.disk.partition_reader import PartitionReader
@@ -44,6 +43,7 @@ from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import DAY_S, FrontierSettings, Tree
 from gossamer.url.link_filter import LinkFilter
+from gossamer.visitor.cookies import Jar
 from gossamer.worker.restore import Restored
 
 NOTE = "snapshot.json"

@@ -12,7 +12,6 @@ from itertools import islice
 
 import msgspec
 
-from gossamer.cookies import Jar
 from gossamer.frontier.disk.tables import (
     HOST_KEY_BYTES,
     OUTAGE,
@@ -39,6 +38,7 @@ from gossamer.frontier.disk.tables import (
 )
 from gossamer.interfaces import Store
 from gossamer.records import Claim, Host, RobotsCopy, State, Url, UrlRecord
+from gossamer.visitor.cookies import Jar
 
 DUE_READ_MAX = 200
 

@@ -7,7 +7,7 @@
                                          -> URL hash, UrlRecord  of one that was never asked for
     hosts       host key                 -> Host         clocks and counters of every host ever met
     sites       site                     -> Site         counters of every site ever met
-                "cookies " and site      -> [Cookie]     its jar (gossamer/cookies.py), where cookies are kept
+                "cookies " and site      -> [Cookie]     its jar (gossamer/visitor/cookies.py), where cookies are kept
     front       level, turn              -> host key     hosts with something queued: best level first, then oldest
                 APART + level, turn      -> host key     the same of hosts that rest or have to wait for long
     leases      turn                     -> LeaseNote    URLs handed out together, until the last of them is finished
@@ -46,9 +46,9 @@ from operator import attrgetter
 
 import msgspec
 
-from gossamer.cookies import Jar
 from gossamer.records import Claim, Host, Place, RobotsCopy, Url, UrlRecord
 from gossamer.url.site import clock_name, host_of
+from gossamer.visitor.cookies import Jar
 
 TABLES = (
     *("urls", "queue", "hosts", "sites", "front", "leases", "due", "again", "quarantine", "robots", "patterns"),

@@ -115,11 +115,11 @@ def is_news(before: Cookie, cookie: Cookie, now: float) -> bool:
 def bounded(cookies: Iterable[Cookie], now: float) -> Jar:
     """What is over goes first, then the oldest of a host that has too many, then the oldest of all."""
     alive = [cookie for cookie in cookies if cookie.ends_at is None or cookie.ends_at > now]
-    newest_first = sorted(reversed(alive), key=lambda cookie: -cookie.set_at)
+    oldest_first = sorted(alive, key=lambda cookie: cookie.set_at)
     kept: list[Cookie] = []
     of_host: dict[str, int] = {}
     room = JAR_BYTES_MAX
-    for cookie in newest_first:
+    for cookie in reversed(oldest_first):
         of_host[cookie.host] = of_host.get(cookie.host, 0) + 1
         room -= cookie.bytes
         if of_host[cookie.host] <= COOKIES_MAX and room >= 0 and len(kept) < JAR_COOKIES_MAX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.cookies import COOKIES_MAX, JAR_BYTES_MAX, Jar, date_in, sent_to, with_answer
+from gossamer.visitor.cookies import COOKIES_MAX, JAR_BYTES_MAX, Jar, date_in, sent_to, with_answer
 
 NOW = 1_790_000_000.0
 URL = "https://www.example.co.uk/shop/cart"
