@@ -38,7 +38,7 @@ bar.innerHTML = "<b></b><button>Share</button><button>Print</button>";
 setInterval(() => { bar.firstChild.textContent = new Date().toLocaleTimeString(); }, 1000);
 """,
     "cart": """
-const cart = document.body.appendChild(document.createElement("aside"));
+const cart = document.body.appendChild(document.createElement("section"));
 const items = JSON.parse(localStorage.getItem("cart") || "[]");
 cart.textContent = items.length ? items.length + " items" : "Your cart is empty";
 """,
