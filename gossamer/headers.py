@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+
+@lru_cache(256)  # a user's program asks for any
+def _line_of(name: str) -> bytes:
+    return b"\n" + name.lower().encode("ascii") + b":"
 
 
 def header_in(head: bytes, name: str) -> str | None:
-    wanted = b"\n" + name.lower().encode("ascii") + b":"
+    wanted = _line_of(name)
     start = head.lower().rfind(wanted)
     if start < 0:
         return None

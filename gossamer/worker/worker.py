@@ -336,11 +336,11 @@ class Worker:
 
     async def lost(self, partitions: Collection[int]) -> None:
         self._lost.update(partitions)  # also those that are just being opened
-        for number in partitions:
-            if (partition := self.partitions.pop(number, None)) is not None:
-                self.bookings.lose(number)
-                self.crawl.drop(partition)
-                await partition.lose()
+        gone = {number: self.partitions.pop(number) for number in partitions if number in self.partitions}
+        for number, partition in gone.items():  # nothing of any is asked for while the first is being closed
+            self.bookings.lose(number)
+            self.crawl.drop(partition)
+        await asyncio.gather(*(partition.lose() for partition in gone.values()))
 
     async def _assign(self, number: int, epoch: int, *, accept_loss: bool) -> worker_messages.Assigned:
         damaged = await self.assigned([number], epoch, accept_loss=accept_loss)

@@ -262,6 +262,7 @@ def test_keys_lead_to_views_and_are_listed(tab: Tab) -> None:
     tab.page.keyboard.press("?")
     expect(tab.page.locator("#keys-dialog")).to_contain_text("Look up a URL")
     tab.page.keyboard.press("Escape")
+    expect(tab.page.locator("#keys-dialog")).to_be_hidden()  # while it is open, keys are the dialog's
     for key, heading in (("p", "Pages"), ("c", "Settings"), ("l", "Log")):
         tab.page.keyboard.press(key)
         expect(tab.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

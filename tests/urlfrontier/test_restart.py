@@ -7,8 +7,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import grpc
@@ -98,10 +97,11 @@ async def test_what_was_acknowledged_before_a_kill_is_there_and_comes_once(tmp_p
 
         sent: dict[str, list[str]] = {}
 
-        def batches() -> Iterator[messages.DiscoveredBatch]:
-            for number in count():  # until it is killed
+        async def batches() -> AsyncIterator[messages.DiscoveredBatch]:
+            for number in range(150):  # bounded, since all of them are read again below
                 sent[str(number)] = urls = [f"http://h{n % 50}.test/{number}/{n}" for n in range(200)]
                 yield messages.DiscoveredBatch(ID=str(number), items=[discovered(url).discovered for url in urls])
+            await asyncio.Event().wait()  # the stream is open until the server is killed
 
         async def put() -> None:
             async for ack in frontier.call.PutDiscovered(batches()):
