@@ -7,18 +7,18 @@ Longer than 400 lines: it is the one page.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer.headers import ExtraHeaders
 from gossamer.outlinks import OwnLinks
 from gossamer.questions import Question
 from gossamer.records import (
     Answer,
     Claim,
-    ExtraHeaders,
     Fetched,
     Host,
     Lease,
@@ -33,6 +33,7 @@ from gossamer.records import (
     Validators,
     Verdict,
 )
+from gossamer.rendered import Gain, RenderCost
 from gossamer.url.media_types import MediaTypes
 
 Process = Callable[[bytes, Url, str | None], Page]
@@ -137,6 +138,14 @@ class Objects(Protocol):
     def remove(self, names: Iterable[str]) -> None: ...
 
 
+class Gains(Protocol):
+    """What rendering gained for patterns of URLs: of a URL's own, and of its whole host (frontier/gains.py)."""
+
+    def of(self, url: Url) -> tuple[Gain | None, Gain | None]: ...
+    def rendered(self, url: Url, cost: RenderCost, now: float) -> None: ...
+    def passed(self, url: Url) -> None: ...
+
+
 class Partition(Protocol):
     """One part of the crawl: what to fetch next and when it is polite, and what became of it.
 
@@ -158,6 +167,8 @@ class Partition(Protocol):
     async def save(self, outcomes: Sequence[Outcome]) -> list[Place | None]: ...
     def apply_outcomes(self, outcomes: Sequence[Outcome], places: Sequence[Place | None]) -> None: ...
     def next_at(self, *, only_booked: bool = False) -> float | None: ...
+    @property
+    def gains(self) -> Gains: ...
     @property
     def claims(self) -> list[Claim]: ...
     @property
@@ -286,6 +297,17 @@ class Processor(Protocol):
 
     async def process(
         self, url: Url, fetched: Fetched, watched: Watched = nullcontext, *, is_suspect: bool = False
+    ) -> Page: ...
+    def hurry(self) -> None: ...
+
+
+class Renderer(Protocol):
+    """Shows a page in a browser where that gains something; `page`: as it was read, `read`: reads what came of it.
+
+    Raises `NotRead` where the crawl ends before its turn."""
+
+    async def render(
+        self, url: Url, fetched: Fetched, page: Page, gains: Gains, read: Callable[[Fetched], Awaitable[Page]]
     ) -> Page: ...
     def hurry(self) -> None: ...
 
@@ -420,6 +442,7 @@ __all__ = [
     "Duplicates",
     "Fetcher",
     "Filter",
+    "Gains",
     "HostBlocked",
     "HostElsewhere",
     "Journal",
@@ -442,6 +465,7 @@ __all__ = [
     "Planner",
     "Process",
     "Processor",
+    "Renderer",
     "Resolver",
     "SchemeFetcher",
     "SharedState",

@@ -3,12 +3,13 @@
     partition.lease  a host may be asked, and this is its next URL           partition.py, frontier/
     fetcher.fetch    robots.txt, then at most one request                    fetch/
     processor        text, title, links                                      process/
+    renderer         the same as a browser shows it, where that gains something   render/
     duplicates.judge has another URL shown this content before?              process/fingerprints/duplicates.py
     partition.save   request and answer, durable                             archive/
     links.send       links, durable on the way to their partitions           cluster/
     partition.apply_outcomes   the URL's outcome, in one batch with the host's clock
 
-The first three happen for each page by itself, many at a time. The others happen for all pages of a moment together
+The first four happen for each page by itself, many at a time. The others happen for all pages of a moment together
 (`commit`): one question, one flush, one message, one write batch a partition. Nothing is finished before it is
 durable.
 
@@ -19,7 +20,7 @@ when the crawl is over is not decided here: they may still send links (see super
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -29,10 +30,11 @@ from msgspec.structs import replace
 from gossamer.bounds.page_limit import PageLimit
 from gossamer.bounds.page_memory import PageMemory
 from gossamer.clock import Clock
-from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor
+from gossamer.interfaces import Duplicates, Fetcher, Links, NoBooking, NotRead, Partition, Processor, Renderer
 from gossamer.levels import shares
 from gossamer.outlinks import ShareOut, links_of, nothing
 from gossamer.records import Claim, Failed, Fetched, Lease, Outcome, Page, Place, Postponed, Reason, Result, Verdict
+from gossamer.rendered import digest_of
 from gossamer.shortage import AtOnce, Patience, lacking, postponed, words_for
 
 SHORT_WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # between two tries to read a page while we are short of something
@@ -69,6 +71,7 @@ class Crawl:
         reached: Callable[[str], None] = lambda point: None,
         may_ask: Callable[[], bool] = lambda: True,
         gather_s: float = GATHER_S,
+        renderer: Renderer | None = None,
     ) -> None:
         """`partitions`: those that this process owns, as they come and go; others may put some in and take them out.
 
@@ -92,6 +95,7 @@ class Crawl:
         self.reached = reached
         self.may_ask = may_ask
         self.gather_s = gather_s
+        self.renderer = renderer
         self.is_paused = False
         self._at_once = AtOnce(in_flight_max, clock, say)
         self._patience = Patience(clock, lambda: self.in_flight, say, self._have_fewer, self.look_again)
@@ -100,6 +104,7 @@ class Crawl:
         self._ready_bytes = 0  # what they hold, about
         self._commit_early = asyncio.Event()
         self._under_way: dict[asyncio.Task[None], tuple[Partition, Lease]] = {}
+        self._rendering: set[bytes] = set()  # ids of leases
         self._stopping = False
         self._settling = False  # claims of what was just finished
         self._news = asyncio.Event()  # something was answered, added, finished or decided: look again
@@ -117,9 +122,12 @@ class Crawl:
         if result.is_not_modified:
             return Outcome(lease, result, verdict=Verdict("unchanged", lease.url))
         page = await self._read(partition, lease, result)
+        if self.renderer is not None:
+            page = await self._render(self.renderer, partition, lease, result, page)
         self.page_memory.read(lease.id, page)
         simhash = page.simhash if page.sketch else None
-        digest, fetched_at = result.digest, result.exchange.started_at
+        # What a browser showed is the content: the shell of an application is the same at all its URLs.
+        digest, fetched_at = digest_of(page.document) or result.digest, result.exchange.started_at
         claim = Claim(digest, lease.url, fetched_at, simhash, page.sketch, partition.number, partition.epoch)
         if claim.content_hash == lease.content_hash:
             return Outcome(lease, result, page, Verdict("unchanged", lease.url), claim)
@@ -139,6 +147,16 @@ class Crawl:
                 if wait_s is not None:
                     await self.clock.sleep(wait_s)
         return Page(lease.url, fault="this machine had no memory to read it")
+
+    async def _render(
+        self, renderer: Renderer, partition: Partition, lease: Lease, fetched: Fetched, page: Page
+    ) -> Page:
+        self._rendering.add(lease.id)
+        try:
+            read = partial(self._read, partition, lease)
+            return await renderer.render(lease.url, fetched, page, partition.gains, read)
+        finally:
+            self._rendering.discard(lease.id)
 
     async def commit(self) -> None:
         # Save, then send links, then finish: a crash in between repeats a page, never loses one.
@@ -249,14 +267,16 @@ class Crawl:
     def hurry(self) -> None:
         """The crawl ends: what still waits for its reader is left for the next start."""
         self.processor.hurry()
+        if self.renderer is not None:
+            self.renderer.hurry()
         if self.page_limit.is_used_up:  # nothing that is still out can become a page
             self.let_go_of(self.partitions.values())
 
-    def let_go_of(self, partitions: Iterable[Partition]) -> None:
-        """Whatever is still being asked for or read of them stands in its queue again."""
+    def let_go_of(self, partitions: Iterable[Partition], leases: Container[bytes] | None = None) -> None:
+        """Whatever is still being asked for or read of them stands in its queue again; or of these leases alone."""
         owners = set(map(id, partitions))
         for task, (partition, lease) in list(self._under_way.items()):
-            if id(partition) in owners:
+            if id(partition) in owners and (leases is None or lease.id in leases):
                 del self._under_way[task]
                 self._ended(lease)
                 if task.cancel():
@@ -280,6 +300,8 @@ class Crawl:
             if until is not None and self.clock.awake() >= until:
                 self.let_go_of([partition])
                 until = None
+            # What a browser shows waits for turns of hosts, and this partition gives none any more.
+            self.let_go_of([partition], self._rendering)
             await self.clock.sleep(self.commit_s / 4)
 
     def drop(self, partition: Partition) -> None:

@@ -24,6 +24,7 @@ from msgspec import Meta
 
 from gossamer.headers import header_in
 from gossamer.reasons import Reason as Reason  # noqa: PLC0414  # one of the nouns
+from gossamer.rendered import RenderCost, Rendered
 from gossamer.visit_history import Away, ChangeRates, History, Trust
 
 Url = str  # canonical, always
@@ -82,19 +83,6 @@ class Validators(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def __bool__(self) -> bool:
         return bool(self.etag or self.last_modified)
-
-
-class ExtraHeaders(msgspec.Struct, frozen=True, gc=False):
-    """Lines of a request that only some have. What the hidden ones say is sent, and written down nowhere."""
-
-    shown: tuple[bytes, ...] = ()
-    hidden: tuple[bytes, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.shown or self.hidden)
-
-    def __repr__(self) -> str:
-        return f"ExtraHeaders({self.shown!r}, {len(self.hidden)} hidden)"
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
@@ -284,6 +272,7 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     words: int = 0  # that the SimHash was made of; of a few words it tells nothing
     fault: str = ""  # why nothing could be read
     sketch: bytes = b""  # of the main text, to be compared with others (gossamer/resemblance.py)
+    rendered: Rendered | None = None  # what a browser made of it, where one was asked
 
     written_links: ClassVar[bytes] = b""  # what the archive writes of its links, where its reader has made that
     links_apart: ClassVar[LinksApart | None] = None  # where its reader has told them apart
@@ -291,6 +280,11 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     def plain(self) -> Page:
         """With all its fields, also those that its reader has not made before somebody asks."""
         return self if type(self) is Page else Page(**{name: getattr(self, name) for name in Page.__struct_fields__})
+
+    @property
+    def document(self) -> bytes:
+        """As a browser showed it; empty: it is as its server sent it."""
+        return self.rendered.document if self.rendered is not None else b""
 
     @property
     def link_count(self) -> int:
@@ -438,6 +432,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         return self.claim.content_hash if self.claim else ""
 
     @property
+    def is_shown(self) -> bool:
+        """Its content is what a browser showed."""
+        return self.page is not None and bool(self.page.document)
+
+    @property
     def has_own_links(self) -> bool:
         """Whether a page's links may lead elsewhere than those of any page before it.
 
@@ -487,6 +486,7 @@ class UrlRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     earned: int = 0  # credit that it has given away so far
     score: int | None = None  # its priority when it was last asked for, in thousandths
     failing_since: float | None = None  # the first of the failures that `attempts` counts; None: it did not fail
+    rendered: RenderCost | None = None  # None: no browser was asked
 
     @property
     def is_copy(self) -> bool:

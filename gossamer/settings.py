@@ -2,7 +2,6 @@
 
 The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
 config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
-
 Longer than 400 lines: all settings are in one place.
 """
 
@@ -17,6 +16,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+from gossamer.rendered import When
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
@@ -198,9 +199,7 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
-    commit_s: Annotated[
-        Seconds, about("how long finished pages are collected before they are stored together", ge=0.01, le=10)
-    ] = 0.2
+    commit_s: Annotated[Seconds, about("pages that finish within this are stored together", ge=0.01, le=10)] = 0.2
     workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
     disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
 
@@ -242,10 +241,7 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
     credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
-    cookies: Annotated[
-        Literal["off", "redirects", "host"],
-        about("redirects: only to follow a URL that sets one and moves to itself; host: kept and sent back"),
-    ] = "redirects"
+    cookies: Annotated[Literal["off", "redirects", "host"], about("which are kept and sent back")] = "redirects"
 
 
 class FrontierSettings(Struct, frozen=True, kw_only=True):
@@ -305,6 +301,21 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
         int, about("SimHashes that differ in no more are compared; 0: only same bytes", ge=0, le=4)
     ] = 3
     near_words_min: Annotated[int, about("in a shorter text any other word counts as a change", ge=1, le=10**6)] = 40
+
+
+class RenderSettings(Struct, frozen=True, kw_only=True):
+    """Pages that a browser shows before they are read (docs/rendering.md)."""
+
+    when: Annotated[When, about("which pages: those that gain by it (auto), all, or none")] = "auto"
+    browser: Annotated[str, about("path of Chromium or Chrome; empty: where systems put it")] = ""
+    processes: Annotated[int, about("browsers of a worker", ge=1, le=64)] = 1
+    pages_at_once: Annotated[int, about("that a browser shows", ge=1, le=64)] = 4
+    screenshot: Annotated[bool, about("store a picture of each page that was rendered")] = False
+    requests: Annotated[int, about("of a page while it is rendered", ge=0, le=10_000)] = 50
+    bytes: Annotated[Bytes, about("that these may bring", ge=0, le=GIB)] = 20 * MIB
+    seconds: Annotated[Seconds, about("that a page may take, waits for turns included", ge=0.5, le=HOUR_S)] = 30.0
+    memory: Annotated[Bytes, about("of a browser; its largest page ends above", ge=128 * MIB, le=1024 * GIB)] = GIB
+    pages: Annotated[int, about("that a browser shows before another takes its place", ge=1, le=10**6)] = 200
 
 
 class TrapsSettings(Struct, frozen=True, kw_only=True):
@@ -466,6 +477,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     frontier: FrontierSettings = FrontierSettings()
     robots: RobotsSettings = RobotsSettings()
     process: ProcessSettings = ProcessSettings()
+    render: RenderSettings = RenderSettings()
     traps: TrapsSettings = TrapsSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     dns: DnsSettings = DnsSettings()

@@ -19,6 +19,7 @@ WORDS = {
     "headers",
     "reasons",
     "records",
+    "rendered",
     "visit_history",
     "rate_limiter",
     "text",
@@ -37,7 +38,7 @@ WORDS = {
     "url",
     "visitor",
 }
-STAGES = {"frontier", "fetch", "process", "schedule"}
+STAGES = {"frontier", "fetch", "process", "render", "schedule"}
 BACKENDS = {"archive", "cluster"}
 # From the bottom to the top: each room knows those before it, and none behind it.
 MACHINE = (

@@ -32,6 +32,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from gossamer.records import Reason, State
+from gossamer.rendered import When
 from gossamer.settings import Region
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -152,6 +153,7 @@ class Policy(Body):
     blocked: bool = False  # nothing is asked, what is queued is refused
     trusted: bool = False  # what looks like a trap here is none
     region: Region | None = None  # whose fetchers ask; empty: any
+    render: When | None = None  # which pages a browser shows, instead of render.when
 
 
 class Limits(Body):

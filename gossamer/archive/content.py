@@ -8,6 +8,7 @@ version is in the archive as well, but only a walk through the files would find 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from gossamer.archive import reader
 from gossamer.archive.storage import Storage
@@ -41,4 +42,8 @@ def is_of(visit: Visit, copy: Visit) -> bool:
 
 def visit_at(storage: Storage, place: Place) -> Visit:
     """Without its links."""
-    return of_record(reader.read(storage, place), [])
+    visit = of_record(reader.read(storage, place), [])
+    if not visit.is_rendered or visit.refers_to:
+        return visit
+    behind = list(islice(reader.records(storage, place.file, place.offset), 2))  # itself, and what was shown
+    return of_record(behind[0], [], behind[1] if len(behind) > 1 and behind[1].type == "conversion" else None)

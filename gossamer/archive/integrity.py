@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterator
 
 from gossamer.archive.reader import Record, damaged, members, parse, read
+from gossamer.archive.record import uri_text
 from gossamer.archive.segments import parsed
 from gossamer.archive.storage import ArchiveDamaged, Storage
-from gossamer.archive.warc import uri_text
 from gossamer.records import Place, Url
 
 MAGIC = b"\x1f\x8b\x08"  # a gzip member begins so (RFC 1952)

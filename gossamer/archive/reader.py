@@ -18,8 +18,9 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.archive.record import GZIP
 from gossamer.archive.storage import ArchiveDamaged, FolderStorage, Storage, as_storage
-from gossamer.archive.warc import GZIP, LinkNote
+from gossamer.archive.warc import LinkNote
 from gossamer.records import Link, Place, Url
 
 PIECE_BYTES = 16 << 10

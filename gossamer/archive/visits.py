@@ -19,6 +19,7 @@ import msgspec
 
 from gossamer.archive import reader
 from gossamer.archive.reader import Record
+from gossamer.archive.renderings import RENDERED, SAME_AS, SAME_AS_DATE, VIEW
 from gossamer.archive.segments import files, name_in
 from gossamer.archive.storage import Storage
 from gossamer.archive.warc import NEAR
@@ -27,6 +28,7 @@ from gossamer.records import Link, Place, Url
 
 STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+SHOWN_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.ASCII | re.IGNORECASE)
 
 
@@ -50,9 +52,16 @@ class Visit(msgspec.Struct, frozen=True):
     refers_at: float | None = None
     distance: int | None = None  # bits by which the SimHashes differ, of a near copy
     links: list[Link] = []
+    shown: bytes = b""  # the document as a browser showed it, where that is stored with it
+    is_rendered: bool = False  # its text and links are of such a document
 
     def header(self, name: str) -> str | None:
         return header_in(self.head, name)
+
+    @property
+    def content(self) -> tuple[bytes, bytes]:
+        """Head and body of what was read: as a browser showed it, where one did."""
+        return (SHOWN_HEAD, self.shown) if self.shown else (self.head, self.body())
 
     @property
     def is_redirect(self) -> bool:
@@ -91,23 +100,34 @@ def span_of(name: str, since: Place | None, until: Place) -> tuple[int, int | No
 
 def of_records(records: Iterator[Record]) -> Iterator[Visit]:
     page: Record | None = None
+    shown: Record | None = None
     for record in records:
         if record.type == "metadata" and page is not None:
-            yield of_record(page, reader.links_of(record))
-            page = None
-        elif record.type in ("response", "revisit", "resource"):
+            yield of_record(page, reader.links_of(record), shown)
+            page = shown = None
+        elif record.type == "conversion":
+            shown = record
+        elif is_page(record):
             if page is not None:
-                yield of_record(page, [])
-            page = record
+                yield of_record(page, [], shown)
+            page, shown = record, None
     if page is not None:
-        yield of_record(page, [])
+        yield of_record(page, [], shown)
 
 
-def of_record(record: Record, links: list[Link]) -> Visit:
+def is_page(record: Record) -> bool:
+    """Whether a visit is about it: all else belongs to one."""
+    return record.type in ("response", "revisit", "resource") and not (record.url or "").startswith(VIEW)
+
+
+def of_record(record: Record, links: list[Link], shown: Record | None = None) -> Visit:
     headers, status = record.headers, STATUS.match(record.head)
     code = int(status[1]) if status else None
-    refers_to = headers.get("WARC-Refers-To-Target-URI") or headers.get("Gossamer-Near-To")
-    refers_at = headers.get("WARC-Refers-To-Date") or headers.get("Gossamer-Near-To-Date")
+    near_to, same_as = headers.get("Gossamer-Near-To"), headers.get(SAME_AS)
+    refers_to = headers.get("WARC-Refers-To-Target-URI") or same_as or near_to
+    refers_at = headers.get("WARC-Refers-To-Date") or headers.get(
+        SAME_AS_DATE if same_as else "Gossamer-Near-To-Date"
+    )
     distance = headers.get("Gossamer-Distance")
     return Visit(
         headers["WARC-Target-URI"],
@@ -127,6 +147,8 @@ def of_record(record: Record, links: list[Link]) -> Visit:
         moment(refers_at) if refers_at else None,
         int(distance) if distance else None,
         links,
+        shown.body if shown is not None else b"",
+        RENDERED in headers,
     )
 
 
@@ -136,6 +158,8 @@ def verdict_of(record: Record, status: int | None) -> str:
         if profile == NEAR:
             return "near"
         return "unchanged" if profile.endswith("server-not-modified") else "same"
+    if SAME_AS in record.headers:
+        return "same"
     if "Gossamer-Near-To" in record.headers:
         return "near"
     return "" if status is not None and 300 <= status < 400 else "original"

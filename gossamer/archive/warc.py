@@ -9,6 +9,8 @@ The files are segments (segments.py), one gzip member a record, a warcinfo recor
                                      (not stored: request, revisit, metadata; the place is the revisit's)
     page, its content known          request, revisit (headers, no body)         the place is the revisit's
                                      and metadata where its links may lead elsewhere
+    page, rendered                   request, response, conversion (the document as a browser showed it), resource
+                                     (its picture, urn:view:URL), metadata; archive/renderings.py
     redirect                         request, response                           the place is the response's
     failed, refused, robots read     nothing                                     no place
 
@@ -37,30 +39,34 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import string
 import types
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 import msgspec
-from isal import isal_zlib
 
 from gossamer import __version__
+from gossamer.archive import renderings
 from gossamer.archive.opening import open_segments
+from gossamer.archive.record import (
+    LARGE_BODY_BYTES,
+    date_text,
+    is_uri_text,
+    member,
+    one_line,
+    record_id,
+    start_of,
+    uri_text,
+)
 from gossamer.archive.segments import SegmentArchive
 from gossamer.archive.storage import Storage, as_storage
-from gossamer.records import Body, Exchange, Fetched, Link, Moved, Outcome, Page, Place
+from gossamer.records import Exchange, Fetched, Link, Moved, Outcome, Page, Place
 from gossamer.url.link_filter import is_nofollow
 
 GIB = 1 << 30
-LEVEL = 2  # isal: 70-90 µs for 21 KB, where zlib-6 takes 480 µs to come out 3 % smaller
-GZIP = 31  # zlib's `wbits` for the gzip format
-LARGE_BODY_BYTES = 256 << 10  # about 1 ms of compressing
 HEAD_BYTES_MAX = 31 << 10  # fastwarc gives up a file at the first head above 32 KiB
 GROUP_BYTES_MAX = 8 << 20  # of compressed records that are written at once
 PAGES_AT_ONCE = 8  # about 2 ms of encoding before the event loop may do something else
@@ -93,6 +99,7 @@ class Members(NamedTuple):
 
     request: bytes
     page: bytes  # the response or the revisit: what a `Place` points at
+    shown: bytes = b""  # what a browser made of the page
     metadata: bytes = b""
 
 
@@ -158,6 +165,7 @@ def others() -> Generator[None]:
 def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     """The records of one exchange. Pure: it may run in any thread."""
     exchange, verdict = result.exchange, outcome.verdict
+    is_shown = outcome.is_shown
     not_modified = exchange.status == HTTPStatus.NOT_MODIFIED
     uri, date = uri_text(outcome.lease.url), date_text(exchange.started_at)
     request_id, page_id = record_id("request", uri, date), record_id("page", uri, date)
@@ -170,7 +178,8 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     if exchange.ip:
         of_page.append(f"WARC-IP-Address: {one_line(exchange.ip)}")
     if not not_modified:  # the payload that a 304 speaks of is not its empty body
-        digest = outcome.content_hash or hashlib.sha256(result.body).hexdigest()
+        known = outcome.content_hash if not is_shown else ""  # of what a browser showed it is
+        digest = known or hashlib.sha256(result.body).hexdigest()
         of_page.append(f"WARC-Payload-Digest: sha256:{digest}")
     if exchange.truncated:
         of_page.append(f"WARC-Truncated: {'length' if exchange.truncated == 'length' else 'unspecified'}")
@@ -186,7 +195,9 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     if verdict.kind == "near" and verdict.is_stored and verdict.of and verdict.at is not None:
         of_page += [f"Gossamer-Near-To: {uri_text(verdict.of)}", f"Gossamer-Near-To-Date: {date_text(verdict.at)}"]
         of_page += [f"Gossamer-Distance: {verdict.distance}", f"Gossamer-Resemblance: {verdict.resemblance:.3f}"]
-    if isinstance(result, Fetched) and (not_modified or verdict.is_reference):
+    if is_shown:
+        of_page += renderings.fields(verdict)
+    if isinstance(result, Fetched) and (not_modified or (verdict.is_reference and not is_shown)):
         if verdict.kind == "near":
             of_page += [f"WARC-Profile: {NEAR}", f"Gossamer-Distance: {verdict.distance}"]
         else:
@@ -205,10 +216,11 @@ def encode(outcome: Outcome, result: Fetched | Moved) -> Members:
     # Whose links are sent (loop.py) has them here as well, so that the link graph is whole. Of a page that is as it
     # was at the visit before they are here already.
     if isinstance(result, Moved) or not_modified or verdict.kind == "unchanged" or not outcome.has_own_links:
-        return Members(request, page)
+        return Members(request, page, renderings.members(outcome, page_id, target))
     of_metadata = [f"WARC-Record-ID: {record_id('metadata', uri, date)}", *tied]
     of_metadata.append("Content-Type: application/warc-fields")
-    return Members(request, page, member("metadata", of_metadata, metadata(outcome)))
+    shown = renderings.members(outcome, page_id, target)
+    return Members(request, page, shown, member("metadata", of_metadata, metadata(outcome)))
 
 
 def warcinfo(file: str, at: float, about: Mapping[str, str]) -> bytes:
@@ -228,6 +240,8 @@ def metadata(outcome: Outcome) -> bytes:
     if exchange is not None:
         lines.append(b"fetchTimeMs: %d\r\n" % round((exchange.ended_at - exchange.started_at) * 1000))
     page = outcome.page
+    if page is not None and page.rendered is not None:
+        lines.append(renderings.notes(page.rendered))
     lines.append((page and not page.nofollow and page.written_links) or outlinks(links_of(page)))
     return b"".join(lines)
 
@@ -351,45 +365,3 @@ def response(fields: list[str], head: bytes, result: Fetched | Moved) -> bytes:
     if packed is not None and packed.start == start_of("response", fields, head, length_of(result)) + head:
         return packed.member
     return member("response", fields, head, result.body)
-
-
-def member(kind: str, fields: list[str], head: bytes, body: Body = b"") -> bytes:
-    """One record as one gzip member. Its block comes in two parts, so that a large body is never copied; a small one
-    is, because to compress all at once takes half of the time for a small record, and a seventh less for a page."""
-    parts = (start_of(kind, fields, head, len(body)), head, body, b"\r\n\r\n")
-    if len(body) <= LARGE_BODY_BYTES:
-        return isal_zlib.compress(b"".join(parts), LEVEL, wbits=GZIP)
-    gzip = isal_zlib.compressobj(LEVEL, wbits=GZIP)
-    return b"".join([*map(gzip.compress, parts), gzip.flush()])
-
-
-def start_of(kind: str, fields: list[str], head: bytes, body_bytes: int) -> bytes:
-    """What stands before the block of a record."""
-    if not body_bytes:  # a body has a digest of its own; another one of 21 KB takes 15 to 40 µs
-        fields = [*fields, f"WARC-Block-Digest: sha256:{hashlib.sha256(head).hexdigest()}"]
-    start = f"WARC/1.1\r\nWARC-Type: {kind}\r\n" + "\r\n".join(fields)
-    return f"{start}\r\nContent-Length: {len(head) + body_bytes}\r\n\r\n".encode()
-
-
-def record_id(*parts: str) -> str:
-    """A UUID (version 8) from what makes a record the one it is: cheap, and the same crawl gives the same bytes."""
-    h = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-    return f"<urn:uuid:{h[:8]}-{h[8:12]}-8{h[13:16]}-a{h[17:20]}-{h[20:]}>"
-
-
-def date_text(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
-
-
-def uri_text(url: str) -> str:
-    """A canonical URL as it is; anything else so that it stays one word on one line."""
-    return url if is_uri_text(url) else quote(url, safe=string.punctuation, errors="surrogatepass")
-
-
-def is_uri_text(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text
-
-
-def one_line(text: str) -> str:
-    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-    return printable.strip()

@@ -86,4 +86,6 @@ class PageMemory:
 
 
 def size_of(page: Page) -> int:
-    return page.text_bytes + LINK_BYTES * page.link_count + len(page.sketch)
+    rendered = page.rendered
+    shown = len(rendered.document) + len(rendered.screenshot) if rendered is not None else 0
+    return page.text_bytes + LINK_BYTES * page.link_count + len(page.sketch) + shown

@@ -70,6 +70,8 @@ GROUPS = (
         "gossamer export crawl-example.com --to jsonl | head",
         {
             "export": "export the result: what is new since the last export to the same target",
+            "report": "a crawl in tables: status codes, media types, languages, hosts, failures over time",
+            "changes": "pages that are new, changed or gone since a moment, and what differs",
             "rank": "PageRank of pages and hosts over all stored links, for the frontier and for exports",
         },
     ),
@@ -109,6 +111,7 @@ FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.
 FILES |= {name: f"one_url.{name}" for name in ("fetch", "show", "why", "robots")}
 FILES["frontier"] = "services.frontier"
 FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
+FILES |= {name: f"reports.{name}" for name in ("report", "changes")}
 FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -31,6 +32,7 @@ from gossamer.frontier.rules.policy import NONE
 from gossamer.frontier.rules.priority import with_start
 from gossamer.inspect.view import CrawlView, bracketed
 from gossamer.maintenance import operator_changes
+from gossamer.rendered import When
 from gossamer.settings import FrontierSettings
 from gossamer.text import meant
 from gossamer.url.site import host_of
@@ -42,7 +44,7 @@ gossamer policy crawl-example.com example.com --pause
 gossamer policy crawl-example.com
 """
 
-KEYS = ("delay_s", "crawl_rate", "max_pages", "priority", "paused", "blocked", "trusted", "region")
+KEYS = ("delay_s", "crawl_rate", "max_pages", "priority", "paused", "blocked", "trusted", "region", "render")
 CRAWL_KEYS = ("requests_per_s", "bytes_per_s")
 HOSTS_LOOKED_AT = 100_000  # to tell whether a site is known, and which name was meant: a second
 ROWS_MAX = 100_000  # every worker holds them in memory: some 20 MB
@@ -207,6 +209,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--max-pages", type=whole(1), metavar="N", help="its budget of pages")
     verb.add_argument("--priority", type=priority, metavar="X", help="its authority: high, medium, low or 0 to 1")
     verb.add_argument("--region", metavar="R", help="only fetchers of this region ask there")
+    verb.add_argument("--render", choices=get_args(When), help="instead of render.when: what a browser shows there")
     for flag, key, value, text in (
         ("--pause", "paused", True, "ask nothing for now"),
         ("--resume", "paused", False, "go on"),

@@ -130,8 +130,9 @@ class Texts:
         """None where the archive has no content of this visit: it is that of `same_as`."""
         if visit.kind == "revisit" or visit.is_redirect:
             return None
-        exchange = Exchange(b"", visit.head, visit.status or 0, visit.ip, visit.at, visit.at, 0.0)
-        page = self._loop.run_until_complete(self._processor.process(visit.url, Fetched(exchange, visit.body())))
+        head, body = visit.content
+        exchange = Exchange(b"", head, visit.status or 0, visit.ip, visit.at, visit.at, 0.0)
+        page = self._loop.run_until_complete(self._processor.process(visit.url, Fetched(exchange, body)))
         return page.main_text or page.text or None
 
     def __enter__(self) -> Self:

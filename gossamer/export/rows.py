@@ -19,6 +19,7 @@ from gossamer.archive.visits import Visit
 from gossamer.export.languages import THREE_LETTERS
 from gossamer.export.url_columns import url_columns
 from gossamer.records import Host, UrlRecord
+from gossamer.rendered import RenderCost
 from gossamer.url.canonical import canonicalize, digest_of
 from gossamer.url.site import host_of
 
@@ -44,7 +45,8 @@ PAGES = columns(
     "content_truncated:word warc_filename:word warc_record_offset:int64 warc_record_length:int64 crawl:word "
     "subset:word is_latest:bool verdict:word same_as:text distance:int16 title:text simhash:text depth:int32 "
     "source:text ip_address:word body_bytes:int64 out_links:int32 noindex:bool noarchive:bool pagerank:double "
-    "url_hash:text priority_score:double is_duplicate:bool"
+    "url_hash:text priority_score:double is_duplicate:bool rendered:bool render_requests:int32 render_bytes:int64 "
+    "render_seconds:double"
 )
 TEXT = Column("text", "text")  # one more of PAGES, where it is asked for
 LINKS = columns(
@@ -96,7 +98,13 @@ def page_row(visit: Visit, known: UrlRecord | None, crawl: str, pagerank: float 
         digest_of(visit.url),
         latest.score / 1000 if latest and latest.score is not None else None,
         visit.verdict in ("same", "near") or (latest is not None and latest.is_copy),
+        visit.is_rendered,
+        *render_columns(latest.rendered if latest else None),
     )
+
+
+def render_columns(cost: RenderCost | None) -> Row:
+    return (cost.requests, cost.bytes, cost.seconds) if cost is not None else (None, None, None)
 
 
 def redirect_of(visit: Visit) -> str | None:

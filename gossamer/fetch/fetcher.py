@@ -14,12 +14,12 @@ from gossamer.clock import Clock
 from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
 from gossamer.fetch.sessions import Sessions
+from gossamer.headers import ExtraHeaders
 from gossamer.interfaces import BookingOf, HostBlocked, HostElsewhere, SchemeFetcher
 from gossamer.records import (
     SITEMAP,
     Answer,
     Exchange,
-    ExtraHeaders,
     Failed,
     Fetched,
     Lease,
@@ -143,11 +143,13 @@ class Fetcher:
     def _scheme_fetcher(self, url: Url) -> SchemeFetcher:
         return self._scheme_fetchers.get(url.partition(":")[0], NOBODY)
 
-    async def read_robots(self, origin: str, url: Url, before: RobotsCopy | None) -> RobotsRead | Refused | Postponed:
-        """The turn goes to the host's robots.txt, or to where it was moved."""
+    async def read_robots(
+        self, origin: str, url: Url, before: RobotsCopy | None, *, has_turn: bool = True
+    ) -> RobotsRead | Refused | Postponed:
+        """The turn goes to the host's robots.txt, or to where it was moved. `has_turn`: it is the host's own."""
         limit = self._settings.body_bytes_max
         answer: Answer
-        if clock_name(host_of(url)) == clock_name(host_of(origin)):
+        if has_turn and clock_name(host_of(url)) == clock_name(host_of(origin)):
             answer = await self._ask(url, body_bytes_max=limit)
         else:
             # Redirected to another host: that host is asked at its own turn.

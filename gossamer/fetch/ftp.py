@@ -14,7 +14,8 @@ import msgspec
 
 from gossamer.fetch.http import exchange_of
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.records import Answer, ExtraHeaders, Failed, Fetched, Reason, Url, Validators
+from gossamer.headers import ExtraHeaders
+from gossamer.records import Answer, Failed, Fetched, Reason, Url, Validators
 from gossamer.url.media_types import MediaTypes
 
 # Statuses are HTTP's everywhere else, so they are here.

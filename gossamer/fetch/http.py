@@ -20,8 +20,8 @@ from gossamer.fetch.idle_connections import IdleConnections
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.headers import header_in, is_sendable
-from gossamer.records import Answer, Exchange, ExtraHeaders, Failed, Fetched, Moved, Reason, Url, Validators
+from gossamer.headers import ExtraHeaders, header_in, is_sendable
+from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes

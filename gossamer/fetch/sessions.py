@@ -18,7 +18,8 @@ from urllib.parse import urlencode
 from gossamer.clock import Clock
 from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.http import Http
-from gossamer.records import Answer, ExtraHeaders, Failed, Fetched, Moved, Postponed, Reason, Refused, Result, Url
+from gossamer.headers import ExtraHeaders
+from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Reason, Refused, Result, Url
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import clock_name, host_of
 from gossamer.visitor.cookies import Jar

@@ -42,8 +42,9 @@ from gossamer.fetchers.messages import (
     ToFetcher,
     ToWorker,
 )
+from gossamer.headers import ExtraHeaders
 from gossamer.messages.control_messages import FetcherNow
-from gossamer.records import Answer, ExtraHeaders, Fetched, Lease, Postponed, Reason, Url
+from gossamer.records import Answer, Fetched, Lease, Postponed, Reason, Url
 from gossamer.url.site import host_of
 
 NO_FETCHER_S = 2.0  # until another look whether there is one

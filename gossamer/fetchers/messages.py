@@ -21,7 +21,8 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.cluster.wire import Message
-from gossamer.records import Exchange, ExtraHeaders, Page, Reason, Url, Validators
+from gossamer.headers import ExtraHeaders
+from gossamer.records import Exchange, Page, Reason, Url, Validators
 from gossamer.settings import FetchSettings, ProcessSettings
 
 ALIVE_S = 1.0  # between two words of a fetcher

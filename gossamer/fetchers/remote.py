@@ -16,8 +16,9 @@ from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetchers.answers import Limits, ReadElsewhere
 from gossamer.fetchers.jobs import Jobs, Wanted
 from gossamer.fetchers.regions import Regions
+from gossamer.headers import ExtraHeaders
 from gossamer.interfaces import Pause, Processor, SchemeFetcher, Watched
-from gossamer.records import SITEMAP, Answer, ExtraHeaders, Fetched, Lease, Page, Postponed, Result, Url, Validators
+from gossamer.records import SITEMAP, Answer, Fetched, Lease, Page, Postponed, Result, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import clock_name, host_of

@@ -348,7 +348,7 @@ class Change:
             host.body_bytes += body_bytes
             if not outcome.verdict.is_original:
                 totals.duplicates += is_first
-                totals.bytes_saved += body_bytes if outcome.verdict.is_reference else 0
+                totals.bytes_saved += body_bytes if outcome.verdict.is_reference and not outcome.is_shown else 0
         elif isinstance(result, Moved):
             totals.moved += 1
         if step.reason is None or (step.rests and outcome.result.ended_at is None):

@@ -15,8 +15,7 @@ asked again after its delay, while the page still waits to be stored.
 Memory holds the hosts being crawled now (`Back`, at most `active_hosts_max`) and a filter, never the URLs. The class
 has the verbs; every decision is one of its parts' (parts.py puts them together): intake.py what becomes of a link,
 front.py and choice.py which host gets a slot and what its turn is spent on, back.py its URLs, leases.py what is out,
-outcomes.py and steps.py what came of it, due.py what waits, revisits.py what is visited again, lifted.py what comes
-back that was refused, change.py how it gets to the disk.
+outcomes.py and steps.py what came of it, due.py what waits, revisits.py and lifted.py what returns, change.py writes.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from gossamer.clock import Clock
 from gossamer.frontier.clock_jumps import put_off
 from gossamer.frontier.disk.seen import Seen
 from gossamer.frontier.disk.tables import Totals, host_key, url_key
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.leases import Ignored, expire
 from gossamer.frontier.lifted import Lifted, Walk
 from gossamer.frontier.parts import Parts
@@ -204,6 +204,10 @@ class Frontier:
             return False
         is_waiting = totals.resting or totals.later
         return not is_waiting or due_at is None or due_at > self._parts.clock.now() + SOON_S
+
+    @property
+    def gains(self) -> Gains:
+        return self._parts.gains
 
     @property
     def lifted(self) -> Lifted:

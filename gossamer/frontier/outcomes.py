@@ -15,6 +15,7 @@ from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.tables import HOST_KEY_BYTES, TURN_BYTES, Meta, encode
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import REST_S, Front
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.leases import Held, Ignored, Leases, take_back
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.revisits import Revisits
@@ -51,6 +52,7 @@ class Outcomes:
         due: Due,
         revisits: Revisits,
         patterns: Patterns,
+        gains: Gains,
         choice: Choice,
         site_pace: SitePace,
         meta: Meta,
@@ -64,6 +66,7 @@ class Outcomes:
         self._due = due
         self._revisits = revisits
         self._patterns = patterns
+        self._gains = gains
         self._choice = choice
         self._site_pace = site_pace
         self._meta = meta
@@ -130,6 +133,7 @@ class Outcomes:
         for outcome, place in zip(outcomes, places, strict=True):
             self._record(change, outcome, place)
         self._patterns.save(change.batch)
+        self._gains.save(change.batch)
         change.write(sync=True)
 
     def _record(self, change: Change, outcome: Outcome, place: Place | None) -> None:

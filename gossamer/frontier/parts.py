@@ -22,6 +22,7 @@ from gossamer.frontier.disk.seen import Seen
 from gossamer.frontier.disk.tables import Meta
 from gossamer.frontier.due import Due
 from gossamer.frontier.front import Front
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.intake import Intake
 from gossamer.frontier.leases import Leases
 from gossamer.frontier.lifted import Lifted
@@ -51,6 +52,7 @@ class Parts:
     revisits: Revisits
     lifted: Lifted
     patterns: Patterns
+    gains: Gains
     site_pace: SitePace
     bookings: Bookings
     choice: Choice
@@ -87,6 +89,7 @@ class Parts:
             front.authority = planner.credit.authority
         credit = planner.credit if planner is not None else None
         patterns = Patterns(store, traps, front.active, is_home)
+        gains = Gains(store)
         leases = Leases(reader, meta, limits.lease_s, credit)
         seen = Seen(store, limits, folder / "seen.bloom", meta.totals.known)
         revisits = Revisits(store, reader, meta, revisit_share)
@@ -111,6 +114,7 @@ class Parts:
             revisits=revisits,
             lifted=Lifted(store, front, link_filter, budgets, retries, meta.totals, limits, in_force),
             patterns=patterns,
+            gains=gains,
             site_pace=site_pace,
             bookings=bookings,
             choice=choice,
@@ -124,6 +128,7 @@ class Parts:
                 due,
                 revisits,
                 patterns,
+                gains,
                 choice,
                 site_pace,
                 meta,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from gossamer.records import UrlRecord
+from gossamer.rendered import RenderCost
 from gossamer.text import moment, size
 from gossamer.url.canonical import digest_of
 
@@ -39,8 +42,14 @@ def page_facts(known: UrlRecord) -> Facts:
         "language": known.language or None,
         "simhash": f"{known.simhash:016x}" if known.simhash else None,
         "next_visit_at": moment(known.due_at),
+        "rendered": render_facts(known.rendered),
         "archive": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }
+
+
+def render_facts(cost: RenderCost | None) -> Facts | None:
+    """What a browser was asked for, and what it took; None: it was not asked."""
+    return msgspec.structs.asdict(cost) if cost is not None else None
 
 
 def page_line(known: UrlRecord) -> str:

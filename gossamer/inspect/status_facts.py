@@ -13,7 +13,9 @@ from gossamer.inspect.recrawl_facts import recrawl_facts, recrawl_text
 from gossamer.inspect.view import CrawlView
 from gossamer.messages.control_messages import Now, SinkNow
 from gossamer.process.which_reader import reader_text
+from gossamer.render.browser import INSTALL, find_browser
 from gossamer.seeds import SeedList
+from gossamer.settings import RenderSettings
 from gossamer.text import COMMAND, counted, explained, size
 
 Facts = dict[str, Any]
@@ -52,6 +54,7 @@ def status_facts(view: CrawlView, now: Now | None = None) -> Facts:
         "requests": totals.requests,
         "bytes": totals.bytes,
         "reader": reader_text(),
+        "rendering": rendering_text(view.configuration.tree.render),
         "archive_at": archive_at(view),
         "archive_bytes": bytes_in(view.folder.archive),  # here; in a bucket it takes none of our disk
         "state_bytes": bytes_in(view.folder.path) - bytes_in(view.folder.archive),
@@ -90,6 +93,16 @@ def sink_facts(sink: SinkNow, now: Now) -> Facts:
         "behind": sink.behind(now.totals),
         "trouble": sink.trouble or None,
     }
+
+
+def rendering_text(settings: RenderSettings) -> str:
+    """Whether pages are rendered, and by what."""
+    browser = find_browser(settings.browser)
+    if browser is None:
+        return f"nothing: there is no browser{' at ' + settings.browser if settings.browser else ''}. {INSTALL}"
+    if settings.when == "never":
+        return "nothing (render.when)"
+    return f"{'what gains by it' if settings.when == 'auto' else 'everything'}, by {browser}"
 
 
 def archive_at(view: CrawlView) -> str:
@@ -135,6 +148,7 @@ def status_text(facts: Facts) -> str:
         f"  hosts        {facts['hosts']:>12,}   {counted(facts['requests'], 'request')}",
         f"  on disk      {size(facts['archive_bytes']):>12}   archive, {size(facts['state_bytes'])} state",
         f"  read by      {facts['reader']}",
+        f"  rendered     {facts['rendering']}",
         *recrawl_text(facts["recrawl"]),
         *([f"  archive      in {facts['archive_at']}"] if facts["archive_at"] != "archive" else []),
     ]

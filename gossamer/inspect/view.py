@@ -20,6 +20,7 @@ from gossamer.frontier.disk.faults import StoreDamaged
 from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES, Totals, host_key
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.rules.policy import Policies
 from gossamer.frontier.rules.priority import with_start
@@ -114,6 +115,10 @@ class CrawlView(AbstractContextManager["CrawlView"]):
         """What is known of the patterns of URLs, of the hosts in the URL's partition. `is_home`: see Filters."""
         store = self._stores[partition_of(url, len(self._stores))]
         return Patterns(store, self.configuration.tree.traps, {}, is_home)
+
+    def gains(self, url: Url) -> Gains:
+        """What rendering gained for patterns of URLs, of the hosts in the URL's partition."""
+        return Gains(self._stores[partition_of(url, len(self._stores))])
 
     def planner(self, url: Url) -> Planner:
         """What the URL's partition goes by when it says what a page is worth and when it comes again."""

@@ -17,6 +17,7 @@ from gossamer.frontier.rules.priority import priority, with_start
 from gossamer.inspect.host_facts import host_facts
 from gossamer.inspect.page_facts import page_facts
 from gossamer.inspect.recrawl_facts import next_visit_facts, next_visit_text
+from gossamer.inspect.render_facts import rendering_facts, rendering_text
 from gossamer.inspect.status_facts import archive_at
 from gossamer.inspect.view import CrawlView
 from gossamer.records import Host, Link, Reason, State, Url, UrlRecord
@@ -46,6 +47,7 @@ def why_facts(view: CrawlView, text: str, clock: Clock) -> Facts:
     facts |= page_facts(known)
     facts |= {"detail": known.detail or None, "attempts": known.attempts, "kills": known.kills}
     facts["archive_at"] = archive_at(view)
+    facts["rendering"] = rendering_facts(view, known)
     if known.state is State.WAITING and known.due_at is not None:
         facts["next_try_in_s"] = round(max(0.0, known.due_at - now), 1)
     elif (next_visit := next_visit_facts(view, known, now)) is not None:
@@ -158,6 +160,8 @@ def _story(facts: Facts) -> Iterator[str]:
         yield f"content: {size(facts['bytes'])} {facts['media_type'] or ''}, nearly that of {facts['same_as']}{share}"
     elif facts.get("same_as"):
         yield f"content: the same as {facts['same_as']}"
+    if facts.get("rendering"):
+        yield rendering_text(facts["rendering"], facts["rendered"])
     if facts.get("archive"):
         place = facts["archive"]
         yield f"stored in {facts['archive_at']}/{place['file']} at {place['offset']}, {place['length']} bytes"

@@ -36,6 +36,7 @@ from gossamer.library.report import Report, shown
 from gossamer.library.running import Keep, Running, running
 from gossamer.maintenance.operator_changes import is_site, set_policy
 from gossamer.process.media_types import load_own
+from gossamer.rendered import When
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.seeds import SeedList, Spooled
 from gossamer.settings import Tree, seconds
@@ -58,6 +59,7 @@ class PolicyChanges(TypedDict, total=False):
     paused: bool  # nothing is asked, everything stays queued
     blocked: bool  # nothing is asked, what is queued is refused
     trusted: bool  # what looks like a trap here is none
+    render: When  # which pages a browser shows
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -153,6 +155,7 @@ def crawl(
     delay: Seconds | None = None,
     contact: str | None = None,
     allow_private: bool | None = None,
+    render: When | None = None,
     settings: Mapping[str, object] | None = None,
     filters: Sequence[Keep] = (),
     revisit: str | Iterable[str] = (),
@@ -177,6 +180,7 @@ def crawl(
         "politeness.delay_s": delay,
         "crawl.contact": contact,
         "crawl.allow_private": allow_private,
+        "render.when": render,
     }
     again = [revisit] if isinstance(revisit, str) else list(revisit)
     if every is not None and not again:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer.headers import header_in
+from gossamer.process.text import decode
 from gossamer.records import (
     Body,
     Failed,
@@ -41,6 +42,13 @@ class Crawled(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         return self.page.title
+
+    @property
+    def html(self) -> str:
+        """The document as a browser showed it; where none did, the body as text."""
+        if self.page.document:
+            return self.page.document.decode()
+        return decode(self.body[:], self.header("Content-Type"))[0]
 
     @property
     def text(self) -> str:

@@ -40,6 +40,7 @@ from gossamer.frontier.disk.tables import TABLES, Meta, decode_url_record, due_k
 from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import BATCH_MAX
 from gossamer.records import Host, Link, Place, State, UrlRecord, Validators, Verdict
+from gossamer.rendered import digest_of
 from gossamer.seeds import SeedList
 from gossamer.settings import Tree
 from gossamer.text import counted
@@ -149,7 +150,7 @@ class _Rebuilding:
             due_at=before.due_at if before else None if visit.is_redirect else self._clock.now() + AGAIN_S,
             status=visit.status,
             fetched_at=visit.at,
-            content_hash=visit.content_hash or (before.content_hash if before else ""),
+            content_hash=digest_of(visit.shown) or visit.content_hash or (before.content_hash if before else ""),
             media_type=visit.media_type or (before.media_type if before else ""),
             body_bytes=visit.body_bytes or (before.body_bytes if before else 0),
             moved_to=canonicalize(visit.header("Location") or "", visit.url) if visit.is_redirect else None,

@@ -21,6 +21,7 @@ from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.node_messages import ClusterNow
 from gossamer.records import Place, Reason, Seed, Url
+from gossamer.rendered import RenderCounts
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 
 # ---- asked ---------------------------------------------------------------------------------------------------
@@ -210,6 +211,7 @@ class Now(Message, frozen=True):
     is_draining: bool = False
     fetch_s_sum: float = 0.0  # of all the times that `fetch_s` counts
     recrawl_plan: RecrawlPlan = RecrawlPlan()
+    render: RenderCounts = msgspec.field(default_factory=RenderCounts)  # of this run
     under_way: int = 0  # requests that are being made; `in_flight` counts every lease that is not finished
     statuses: dict[int, int] = msgspec.field(default_factory=dict)  # answers in this run; 0: requests that had none
     unanswered: dict[str, int] = msgspec.field(default_factory=dict)  # requests since the last answer, by reason

@@ -28,6 +28,7 @@ from gossamer.messages.control_messages import (
 )
 from gossamer.messages.node_messages import KeepingCounts, Kept
 from gossamer.records import Reason, Seed
+from gossamer.rendered import RenderCounts
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import Tree
 
@@ -165,6 +166,7 @@ class Report(Message, frozen=True):
         default_factory=dict
     )  # of each partition, in a cluster: `Meta.instructed`
     fetchers: FetchersReport = FetchersReport()
+    render: RenderCounts | None = None  # since it lives; None: it renders nothing
 
 
 class AddSeeds(Message, frozen=True):

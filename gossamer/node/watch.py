@@ -26,6 +26,7 @@ from gossamer.messages.control_messages import Now
 from gossamer.messages.node_messages import SILENT_S, ClusterNow, NodeNow, PartitionNow, PartitionTotals, owners
 from gossamer.node.operating import ClusterClient
 from gossamer.node.report import Decisions, Ended, NodeReport
+from gossamer.rendered import RenderCounts
 from gossamer.settings import ClusterSettings
 from gossamer.worker.progress import added_up, slowest, total
 
@@ -175,6 +176,7 @@ def together(nows: Mapping[str, Now], cluster: ClusterNow, paused: str, ended: E
         queue_levels=columns([now.queue_levels for now in each]),
         dns=added_up((now.dns for now in each), DnsCounts()),
         robots=added_up((now.robots for now in each), RobotsCounts()),
+        render=added_up((now.render for now in each), RenderCounts()),
         fetch_s=columns([now.fetch_s for now in each]),
         workers=[replace(worker, node=name) for name, now in nows.items() for worker in now.workers],
         memory_bytes=sum(now.memory_bytes for now in each),

@@ -155,7 +155,10 @@ def _with_headers(page: Page, fetched: Fetched, agent: str) -> Page:
 def header_words(head: bytes, agent: str) -> set[str]:
     """All that X-Robots-Tag asks of this agent: `noindex`, `otherbot: none`, `gossamer: nofollow, noindex`."""
     words: set[str] = set()
-    for line in head.lower().split(b"\n"):
+    lower = head.lower()
+    if b"\nx-robots-tag:" not in lower:  # as is most often so
+        return words
+    for line in lower.split(b"\n"):
         if not line.startswith(b"x-robots-tag:"):
             continue
         is_for_us = True

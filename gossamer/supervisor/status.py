@@ -20,6 +20,7 @@ from gossamer.frontier.rules.priority import by_tenth
 from gossamer.messages.control_messages import Event, FetcherNow, Now, Point, RecentPoints, SinkNow, WorkerNow
 from gossamer.messages.node_messages import ClusterNow, KeepingCounts
 from gossamer.messages.worker_messages import Report
+from gossamer.rendered import RenderCounts
 from gossamer.schedule.recrawl_plan import RecrawlPlan
 from gossamer.supervisor import history
 from gossamer.supervisor.history import History
@@ -114,6 +115,7 @@ class CrawlStatus:
             dns=self.dns,
             robots=added_up((report.robots for report in self._ever.values()), RobotsCounts()),
             fetch_s=progress.fetch_s,
+            render=added_up((each.render for each in self._ever.values() if each.render), RenderCounts()),
             workers=[self._worker(member) for member in self.pool.members.values()],
             memory_bytes=self.memory_bytes,
             disk_free_bytes=self.disk_free_bytes,

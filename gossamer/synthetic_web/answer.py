@@ -37,6 +37,14 @@ class Anchor(NamedTuple):
     rel: str = ""
 
 
+class Built(NamedTuple):
+    """What scripts make of a page, beyond what was sent."""
+
+    anchors: tuple[Anchor, ...]
+    text: str  # a sentence that was not sent; empty where only links are made
+    loads: tuple[str, ...]  # what a browser asks for to do it
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     host: int
@@ -72,6 +80,7 @@ class Answer:
     base: str | None = None  # <base href>
     nofollow: bool = False  # <meta name=robots content=nofollow>
     near_group: str = ""  # pages with the same word here are near-duplicates
+    built: Built | None = None  # by scripts, where there are any that build something
 
     def header(self, name: str) -> str | None:
         for key, value in self.headers:

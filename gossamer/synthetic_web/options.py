@@ -4,8 +4,8 @@ A behaviour that belongs to pages is given as a share: 0.05 means that one page 
 to say that the page is ordinary and links to the odd thing. A share of 0 switches the behaviour off; others are
 rounded to one page in n. A web with at least n pages has the behaviour at least once (see `Atlas.carries`).
 
-Everything is off by default; the presets `plain`, `demo`, `everything`, `world` and `trapped` are the usual starting
-points, and `dataclasses.replace` makes variations of them.
+Everything is off by default; the presets `plain`, `demo`, `everything`, `world`, `trapped` and `scripted` are usual
+starting points, and `dataclasses.replace` makes variations of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ DAY_S = 24 * HOUR_S
 TRAPS = ("calendars", "sessions", "repeating", "facets", "deep")
 TRAP_SHARE = 1 / 1000  # of the pages: with 40 pages a host, one host in 25 has a trap of each kind
 ORDINARY_SITES = 10  # one of each kind, look_alikes.py
+SCRIPTED_KINDS, DECORATED_KINDS, HOSTILE_KINDS = 12, 8, 17  # that there are, scripted/
 
 
 class RobotsKind(StrEnum):
@@ -101,6 +102,14 @@ class WebOptions:
     trap_hosts: int = 0  # nothing but a trap, every kind in turn
     look_alike_hosts: int = 0  # archives, lists, shops, forums and the like: honest, and easily taken for traps
     products: int = 40  # of a shop among them
+    scripted_hosts: int = 0  # a browser makes the text or the links of their pages, scripted/
+    scripted_kinds: tuple[str, ...] = ()  # in turn; empty: every kind that there is
+    scripted_pages: int = 12  # of each
+    decorated_hosts: int = 0  # whose scripts add nothing
+    decorated_pages: int = 60
+    hostile_hosts: int = 0  # whose scripts attack the browser
+    hostile_kinds: tuple[str, ...] = ()  # as above
+    targets: tuple[str, ...] = ()  # URLs outside of the web which those scripts try to reach
 
     # How ordinary pages are sent.
     gzip: float = 0.0  # where the client accepts it
@@ -119,7 +128,14 @@ class WebOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.hosts <= HOSTS_MAX:
             raise ValueError(f"hosts is {self.hosts}; it has to be from 1 to {HOSTS_MAX}")
-        if min(self.trap_hosts, self.look_alike_hosts) < 0 or self.hosts_in_all > HOSTS_MAX:
+        behind = (
+            self.trap_hosts,
+            self.look_alike_hosts,
+            self.scripted_hosts,
+            self.decorated_hosts,
+            self.hostile_hosts,
+        )
+        if min(behind) < 0 or self.hosts_in_all > HOSTS_MAX:
             raise ValueError(f"hosts in all: {self.hosts_in_all}; there can be {HOSTS_MAX}, and none fewer than 0")
         if self.pages_per_host < 1:
             raise ValueError(f"pages_per_host is {self.pages_per_host}; a host has at least its root page")
@@ -131,7 +147,19 @@ class WebOptions:
 
     @property
     def hosts_in_all(self) -> int:
+        return self.first_hostile + self.hostile_hosts
+
+    @property
+    def first_scripted(self) -> int:
         return self.hosts + self.trap_hosts + self.look_alike_hosts
+
+    @property
+    def first_decorated(self) -> int:
+        return self.first_scripted + self.scripted_hosts
+
+    @property
+    def first_hostile(self) -> int:
+        return self.first_decorated + self.decorated_hosts
 
     @classmethod
     def plain(
@@ -197,6 +225,19 @@ class WebOptions:
             pages_per_host=pages_per_host,
             port=port,
             page_bytes=2_000,
+        )
+
+    @classmethod
+    def scripted(cls, *, hosts: int = 10, pages_per_host: int = 20, seed: int = 0, port: int = 0) -> WebOptions:
+        """Ordinary hosts, and one host of every kind that is scripted or decorated; none is hostile."""
+        return cls(
+            seed=seed,
+            hosts=hosts,
+            pages_per_host=pages_per_host,
+            port=port,
+            page_bytes=2_000,
+            scripted_hosts=SCRIPTED_KINDS,
+            decorated_hosts=DECORATED_KINDS,
         )
 
     @classmethod

@@ -51,6 +51,9 @@ class Truth:
     near_duplicates: dict[str, str] = field(default_factory=dict)  # URL -> group
     links: dict[str, set[str]] = field(default_factory=dict)  # of each reachable page
     trap_hosts: dict[str, str] = field(default_factory=dict)  # that are nothing but a trap, and of which kind
+    built: dict[str, str] = field(default_factory=dict)  # reachable, and what only a browser sees of its text
+    loads: set[str] = field(default_factory=set)  # what a browser asks for to build them
+    decorated: set[str] = field(default_factory=set)  # reachable, with scripts that gain nothing
 
     def is_trap(self, url: str) -> str | None:
         """Which trap a URL belongs to; None where it is no trap."""
@@ -76,14 +79,16 @@ def truth(
     follow_feeds: bool = False,
     canonicalize: Canonicalize = absolute,
     now: float | None = None,
+    renders: bool = False,
 ) -> Truth:
     """Search the web from its seeds.
 
     `accept` gets a URL and its depth and says whether a crawler may go there. By default all is accepted but traps,
     without which the search would not end; whoever accepts traps has to bound the depth. `now` matters
-    for the bytes of pages that change, and for nothing else.
+    for the bytes of pages that change, and for nothing else. `renders`: a browser shows what scripts make of pages.
     """
     search = _Search(web, agent, follow_sitemaps, follow_feeds, canonicalize, now or web.options.born_at)
+    search.renders = renders
     search.accept = accept or (lambda url, _depth: web.trap_kind(url) is None)
     for seed in seeds:
         search.link(canonicalize(seed, None), 0)
@@ -108,6 +113,7 @@ class _Search:
         self.canonicalize = canonicalize
         self.now = now
         self.accept: Callable[[str, int], bool] = lambda url, depth: True
+        self.renders = False
         self.truth = Truth(trap_hosts=_trap_hosts(web))
         self.queue: deque[tuple[str, int, int]] = deque()  # url, depth, hops
         self.hops: dict[str, int] = {}  # the fewest by which a URL was found
@@ -203,7 +209,13 @@ class _Search:
             truth.near_duplicates[url] = answer.near_group
         base = urljoin(url, answer.base) if answer.base else url
         links = truth.links.setdefault(url, set())
-        for anchor in answer.anchors:
+        built = answer.built if self.renders else None
+        if built:
+            truth.built[url] = built.text
+            truth.loads.update(urljoin(url, path) for path in built.loads)
+        if answer.kind == "decorated":
+            truth.decorated.add(url)
+        for anchor in (*answer.anchors, *(built.anchors if built else ())):
             target = self.canonicalize(anchor.href, base)
             if target is None:
                 continue

@@ -12,8 +12,8 @@ that is not ordinary. The first part of a path names the section, and each secti
     traps.py      /calendar/ /shop/ /repeat/ /facets/ /deep/     places without end
     sitemaps.py   /sitemap.xml /sitemaps/ /hidden/ /feed.rss     other ways to find pages
 
-Behind the ordinary hosts come those that are nothing but a trap (trap_hosts.py), and those that only look like it
-(look_alikes.py).
+Behind the ordinary hosts come those that are nothing but a trap (trap_hosts.py), those that only look like it
+(look_alikes.py), and those that have scripts (scripted/).
 
 `Web.answer` is a pure function of its request: the server (server.py) only plays what it decides, and the
 truth about the web (truth.py) is found by asking it directly.
@@ -45,6 +45,7 @@ from gossamer.synthetic_web.habits import (
 from gossamer.synthetic_web.html import plain_answer
 from gossamer.synthetic_web.options import RobotsKind, WebOptions
 from gossamer.synthetic_web.pages import Carried, changes_of, ordinary_page
+from gossamer.synthetic_web.scripted import applications, decorated, hostile
 
 Maker = Callable[[Atlas, Visit], Answer | None]
 
@@ -58,6 +59,13 @@ SECTIONS: dict[str, Maker] = {
     **traps.SECTIONS,
     **sitemaps.SECTIONS,
 }
+BEHIND: tuple[Maker, ...] = (
+    trap_hosts.trap_page,
+    look_alikes.look_alike,
+    applications.scripted_answer,
+    decorated.decorated_answer,
+    hostile.hostile_answer,
+)
 CARRIED: dict[str, Carried] = {
     **robots.CARRIED,
     **redirects.CARRIED,
@@ -118,7 +126,11 @@ class Web:
     def permits(self, url: str, agent: str = "gossamer") -> bool:
         """What robots.txt says about a URL, as meant by the one who wrote it."""
         place = self.locate(url)
-        return place is not None and robots.permits(self.robots_kind(place[0]), place[1], agent)
+        return (
+            place is not None
+            and robots.permits(self.robots_kind(place[0]), place[1], agent)
+            and applications.permits(self.atlas, *place)
+        )
 
     def crawl_delay_s(self, hostname: str) -> float:
         """What a host asks for in its robots.txt; 0 where it asks for nothing."""
@@ -158,7 +170,7 @@ class Web:
         visit = Visit(request.host, parts, query, request.now, request.times_asked)
         page = self._page_of(path)
         if request.host >= self.options.hosts:
-            answer = trap_hosts.trap_page(self.atlas, visit) or look_alikes.look_alike(self.atlas, visit)
+            answer = next(filter(None, (make(self.atlas, visit) for make in BEHIND)), None)
         elif page is not None:
             return ordinary_page(self.atlas, visit, page, self._carried)
         else:

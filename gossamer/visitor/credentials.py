@@ -31,7 +31,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gossamer.config import ConfigError
-from gossamer.records import ExtraHeaders, Url
+from gossamer.headers import ExtraHeaders
+from gossamer.records import Url
 from gossamer.settings import Header
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import clock_name, host_of

@@ -31,6 +31,7 @@ from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES, Totals, encode, jar_key
 from gossamer.frontier.frontier import Frontier
+from gossamer.frontier.gains import Gains
 from gossamer.frontier.rules.limits import in_force
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Archive, JournalLost, LaterOwner, LinkLog, LinksLost, Mark, OwnJournal, SharedState
@@ -364,6 +365,10 @@ class Partition:
 
     def next_at(self, *, only_booked: bool = False) -> float | None:
         return self.frontier.next_at(only_booked=only_booked)
+
+    @property
+    def gains(self) -> Gains:
+        return self.frontier.gains
 
     @property
     def claims(self) -> list[Claim]:

@@ -41,7 +41,7 @@ from gossamer.frontier.frontier import Frontier
 from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, SharedState
 from gossamer.loop import GATHER_S, Crawl, OnFinished
 from gossamer.messages import worker_messages
-from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken, SlowHost
+from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken
 from gossamer.process.processor import Processor
 from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
@@ -53,12 +53,13 @@ from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.fetchers_side import FetchersSide
-from gossamer.worker.identity import identity
+from gossamer.worker.identity import about, identity
 from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.own_requests import own_requests
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
-from gossamer.worker.progress import SLOW_TOLD, Recent, memory_bytes
+from gossamer.worker.progress import Recent, memory_bytes, slow_hosts
+from gossamer.worker.render_side import open_renderer
 from gossamer.worker.waiting import Waiting, looking, returned
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
@@ -133,8 +134,7 @@ class Worker:
         self._exit.callback(log.close)
         # What one node cannot open another may: links to it go on their way.
         is_damaged = self.peers.is_damaged if side is None else lambda partition: False
-        look_again = self._look_again
-        self.bookings = BookingService(self.partitions, partitions, self.peers, clock, look_again)
+        self.bookings = BookingService(self.partitions, partitions, self.peers, clock, self._look_again)
         questions = RobotsQuestions(
             side.ask if side is not None else nobody, self.bookings.of, partitions, clock, self._spawn
         )
@@ -145,7 +145,7 @@ class Worker:
             partitions,
             clock,
             is_damaged=is_damaged,
-            look_again=look_again,
+            look_again=self._look_again,
             hear=questions.hear,
             is_alone=side is None,
         )
@@ -180,8 +180,10 @@ class Worker:
             may_die=self._sockets is not None,
         )
         self._exit.push_async_callback(reader.close)
+        with_us = (self._robots_known, self.bookings.of, clock, lambda: self._policies, self.complain)
+        self._renderer = open_renderer(config, scheme_fetchers, *with_us, self._exit)
         if config.fetchers.listen:
-            around = (self.partitions, lambda: self._policies, self.complain, look_again)
+            around = (self.partitions, lambda: self._policies, self.complain, self._look_again)
             self._fetchers = FetchersSide(self.folder, config, clock, dns, self.shared, *around)
             fetcher, processor = await self._fetchers.open(here, scheme_fetchers, reader, self._exit)
         self.crawl = Crawl(
@@ -205,19 +207,17 @@ class Worker:
             reached=self._kill_point,
             may_ask=lambda: self._owned() and not self._held_up,
             gather_s=JOBS_GATHER_S if self._fetchers else GATHER_S,
+            renderer=self._renderer,
         )
-        who = {"http-header-user-agent": identity(config.crawl), "operator": config.crawl.contact}
-        about = {**who, "robots": "classic", "isPartOf": self.folder.path.name}
-        storage = open_storage(config.archive, self.folder.archive)
         self._around = Surroundings(
             self.folder,
             config,
             clock,
             self._link_filter,
-            storage,
+            open_storage(config.archive, self.folder.archive),
             log,
             self.shared,
-            about,
+            about(config.crawl, self.folder.path.name),
             self._say_once,
             self.crawl.patiently,
             self._kill_point,
@@ -226,8 +226,9 @@ class Worker:
         self.crawl.is_paused = True  # until the first round, when every partition has its owner
 
         if self._sockets is not None:
-            where = socket_of(self._sockets, self.number)
-            server = await listen(where, Book | Release, self._spawn, self.complain, self.bookings.meet)
+            server = await listen(
+                socket_of(self._sockets, self.number), Book | Release, self._spawn, self.complain, self.bookings.meet
+            )
             self._exit.callback(server.close)
         return self
 
@@ -335,11 +336,11 @@ class Worker:
 
     async def lost(self, partitions: Collection[int]) -> None:
         self._lost.update(partitions)  # also those that are just being opened
-        for number in partitions:
-            if (partition := self.partitions.pop(number, None)) is not None:
-                self.bookings.lose(number)
-                self.crawl.drop(partition)
-                await partition.lose()
+        gone = {number: self.partitions.pop(number) for number in partitions if number in self.partitions}
+        for number, partition in gone.items():  # nothing of any is asked for while the first is being closed
+            self.bookings.lose(number)
+            self.crawl.drop(partition)
+        await asyncio.gather(*(partition.lose() for partition in gone.values()))
 
     async def _assign(self, number: int, epoch: int, *, accept_loss: bool) -> worker_messages.Assigned:
         damaged = await self.assigned([number], epoch, accept_loss=accept_loss)
@@ -403,7 +404,7 @@ class Worker:
             cpu_s=time.process_time(),
             statistics=self.statistics() if ask.wants_statistics else {},
             under_way=len(self._transfers.under_way),
-            slow=self._slow(),
+            slow=slow_hosts(self._transfers.under_way.values(), self.clock.now()),
             resting=tuple(self._waiting.resting()),
             wait=self._waiting.next(),
             next_try_at=self._waiting.next_try_at(),
@@ -414,6 +415,7 @@ class Worker:
             shared_away=away,
             instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
             fetchers=self._fetchers.report() if self._fetchers else worker_messages.FetchersReport(),
+            render=self._renderer.counts if self._renderer else None,
         )
         return self._side.told(report) if self._side is not None else report
 
@@ -469,8 +471,6 @@ class Worker:
         self.crawl.look_again()
         return worker_messages.Done(count)
 
-    # ---- small things that the stages need ---------------------------------------------------------------
-
     async def _connect(self, number: int) -> Peer:
         assert self._sockets is not None, "there is nobody else"
         return await connect(socket_of(self._sockets, number), Booked, self._spawn, self.complain)
@@ -478,14 +478,13 @@ class Worker:
     def _robots(self, origin: str) -> RobotsCopy | None:
         return self.partitions[partition_of(origin, self.config.crawl.partitions)].frontier.robots(origin)
 
+    def _robots_known(self, origin: str) -> RobotsCopy | None:
+        is_ours = partition_of(origin, self.config.crawl.partitions) in self.partitions
+        return self._rules.get(origin)[0] if is_ours else None
+
     def _frontier(self, number: int) -> Frontier | None:
         partition = self.partitions.get(number)
         return partition.frontier if partition is not None else None
-
-    def _slow(self) -> tuple[SlowHost, ...]:
-        """The requests that have been under way for longest."""
-        now, oldest = self.clock.now(), islice(self._transfers.under_way.values(), SLOW_TOLD)
-        return tuple(SlowHost(each.host, now - each.started_at, is_under_way=True) for each in oldest)
 
     def _look_again(self) -> None:
         self.crawl.look_again()

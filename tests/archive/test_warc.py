@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.archive.reader import read
-from gossamer.archive.warc import LARGE_BODY_BYTES, WarcArchive
+from gossamer.archive.record import LARGE_BODY_BYTES
+from gossamer.archive.warc import WarcArchive
 from gossamer.records import (
     Exchange,
     Failed,

@@ -64,7 +64,7 @@ def completions(script: Path, line: str) -> set[str]:
 def test_bash_completes_verbs_flags_and_words(tmp_path: Path) -> None:
     script = tmp_path / "gossamer.bash"
     script.write_text(command("completion", "bash").out)
-    assert completions(script, "gossamer re") == {"resume", "retry", "rebuild", "recover"}
+    assert completions(script, "gossamer re") == {"resume", "retry", "rebuild", "recover", "report"}
     assert completions(script, "gossamer pages D --s") == {"--status", "--state", "--since", "--sort"}
     assert completions(script, "gossamer pages D --verdict n") == {"near"}
     assert completions(script, "gossamer status d") == set()  # the shell goes on with names of files

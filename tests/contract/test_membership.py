@@ -50,6 +50,8 @@ class Stage:
             "crawl.scope": "any",
             "crawl.allow_private": True,
             "politeness.delay_s": 0.02,
+            "fetch.timeout_s": 30,  # requests are counted here: none is given up because the machine is busy
+            "fetch.connect_timeout_s": 30,
         }
         self._tree = load(folder, None, settings).tree
 

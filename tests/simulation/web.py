@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gossamer.clock import VirtualClock
-from gossamer.records import Answer, Exchange, ExtraHeaders, Failed, Fetched, Link, Moved, Reason, Url, Validators
+from gossamer.headers import ExtraHeaders
+from gossamer.records import Answer, Exchange, Failed, Fetched, Link, Moved, Reason, Url, Validators
 from gossamer.settings import PolitenessSettings
 from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import host_of

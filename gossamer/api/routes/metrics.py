@@ -95,6 +95,10 @@ def of_dns(field: str) -> Value:
     return running(lambda now: float(getattr(now.dns, field)))
 
 
+def of_rendering(field: str) -> Value:
+    return running(lambda now: float(getattr(now.render, field)))
+
+
 def of_disk(field: str) -> Value:
     return lambda facts: float(getattr(facts.disk, field))
 
@@ -170,6 +174,16 @@ METRICS = (
     gauge("dns_names", "names", "names in the cache", of_dns("names")),
     counter("robots_decisions_total", "URLs", "URLs asked of robots.txt", running(lambda now: now.robots.asked)),
     counter("robots_hits_total", "URLs", "... with the rules ready in memory", running(lambda now: now.robots.hits)),
+    # Rendering, of this run.
+    counter("render_pages_total", "pages", "pages that a browser was asked for", of_rendering("pages")),
+    counter("render_gained_total", "pages", "... and that gained by it", of_rendering("gained")),
+    counter("render_failed_total", "pages", "... and that it could not show", of_rendering("failed")),
+    counter("render_requests_total", "requests", "requests of pages while rendered", of_rendering("requests")),
+    counter("render_bytes_total", "bytes", "... and what they brought", of_rendering("bytes")),
+    counter("render_seconds_total", "seconds", "time that browsers had pages", of_rendering("seconds")),
+    counter("render_browsers_total", "processes", "browsers that were started", of_rendering("browsers")),
+    counter("render_killed_total", "pages", "pages ended for their memory", of_rendering("killed")),
+    gauge("render_waiting_pages", "pages", "pages that are rendered or wait for a browser", of_rendering("waiting")),
     # Sinks, of this run.
     counter("sink_records_total", "records", "records handed on", of_sinks(lambda sink, now: sink.handed_on), "sink"),
     gauge(

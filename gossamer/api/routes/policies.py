@@ -97,6 +97,7 @@ def policy_shape(policy: own.Policy) -> shapes.Policy:
         blocked=policy.blocked,
         trusted=policy.trusted,
         region=policy.region,
+        render=policy.render,
     )
 
 

@@ -20,8 +20,10 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--hosts", type=whole(1, 60_000), default=50, metavar="N", help="default: 50")
     verb.add_argument("--pages", type=whole(1, 10**6), default=40, metavar="N", help="pages a host")
     verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the same seed gives the same web")
-    kinds = "world: sites with every habit; everything: with traps on all of them; plain: without habits"
-    verb.add_argument("--kind", type=OneOf("world", "everything", "plain"), default="world", metavar="K", help=kinds)
+    kinds = "world: sites with every habit; everything: with traps on all of them; plain: without habits; "
+    kinds += "scripted: with sites that need a browser"
+    known = OneOf("world", "everything", "plain", "scripted")
+    verb.add_argument("--kind", type=known, default="world", metavar="K", help=kinds)
     verb.add_argument(
         "--port", type=whole(0, 65_535), default=8081, metavar="N", help="default: 8081; 0: any that is free"
     )

@@ -18,6 +18,7 @@
     quarantine  URL key                  -> nothing      URLs that killed their workers
     robots      origin                   -> RobotsCopy
     patterns    host key                 -> {pattern: Pattern}   how many of its pages were alike, see patterns.py
+                host key, "render"       -> {pattern: Gain}  what rendering gained for them, see gains.py
     meta        "meta"                   -> Meta         counters, last turn, end of the archive
                 "claims"                 -> [Claim]      of the last finish: settled again after a crash, see
                                                          process/fingerprints/duplicates.py

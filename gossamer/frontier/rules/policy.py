@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.records import Host
+from gossamer.rendered import When
 from gossamer.settings import PolitenessSettings, Region
 
 
@@ -28,6 +29,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     trusted: bool = False  # what looks like a trap here is none
     crawl_rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second; of a site all its hosts together
     region: Region | None = None  # whose fetchers ask; empty: any
+    render: When | None = None  # instead of render.when
 
     @property
     def least_delay_s(self) -> float | None:
@@ -74,6 +76,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             trusted=own.trusted or sites.trusted,
             crawl_rate=own.crawl_rate if own.crawl_rate is not None else sites.crawl_rate,
             region=own.region if own.region is not None else sites.region,
+            render=own.render if own.render is not None else sites.render,
         )
 
     def site_rate(self, site: str) -> float | None:

@@ -170,7 +170,9 @@ def after(
             place = known.place or place  # where the content is, and not the word that it is still good
             verdict = known.verdict if known.is_copy else verdict  # of the same page as before
         if not result.is_not_modified:
-            body_bytes, validators = result.body_bytes, validators_of(result.exchange)
+            # A server says of what it sends that it has not changed, not of what scripts load.
+            is_rendered = page is not None and page.document
+            body_bytes, validators = result.body_bytes, None if is_rendered else validators_of(result.exchange)
     described = known if page is None else page
     return (
         UrlRecord(  # by position, in the order of its fields: by name, or by `replace`, it takes four times as long
@@ -209,6 +211,7 @@ def after(
             known.earned,
             score,
             None if isinstance(result, GAVE) else failing_since(known, attempt, outcome),
+            known.rendered if page is None else page.rendered.cost if page.rendered is not None else None,
         )
     )
 

@@ -132,6 +132,8 @@ def _pages_of(name: str, pages: int) -> dict[str, int]:
 def look_alike(atlas: Atlas, visit: Visit) -> Answer | None:
     target = "/" + "/".join(visit.parts) + (f"?{visit.query}" if visit.query else "")
     first = atlas.options.hosts + atlas.options.trap_hosts
+    if not first <= visit.host < atlas.options.first_scripted:
+        return None
     name = list(KINDS)[(visit.host - first) % len(KINDS)]
     kind = KINDS[name]
     pages = atlas.options.products if name == "shop" else kind.pages
