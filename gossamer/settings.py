@@ -193,9 +193,7 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
-    commit_s: Annotated[
-        Seconds, about("how long finished pages are collected before they are stored together", ge=0.01, le=10)
-    ] = 0.2
+    commit_s: Annotated[Seconds, about("pages that finish within this are stored together", ge=0.01, le=10)] = 0.2
     workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
     disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
 
@@ -237,10 +235,7 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
     credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
-    cookies: Annotated[
-        Literal["off", "redirects", "host"],
-        about("redirects: only to follow a URL that sets one and moves to itself; host: kept and sent back"),
-    ] = "redirects"
+    cookies: Annotated[Literal["off", "redirects", "host"], about("which are kept and sent back")] = "redirects"
 
 
 class FrontierSettings(Struct, frozen=True, kw_only=True):

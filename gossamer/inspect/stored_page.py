@@ -85,9 +85,10 @@ class StoredPage:
                 yield from (visited for visited in found if visited.url == wanted)
 
     async def read(self, content: Visit) -> Page:
-        """What processing makes of a stored body today."""
+        """What processing makes of a stored body today: as a browser showed it, where one did."""
         tree = self._view.configuration.tree
-        exchange = Exchange(b"", content.head, content.status or 200, content.ip, content.at, content.at, 0.0)
+        head, body = content.content
+        exchange = Exchange(b"", head, content.status or 200, content.ip, content.at, content.at, 0.0)
         processor = Processor(
             tree.crawl.user_agent_token,
             tree.process,
@@ -96,7 +97,7 @@ class StoredPage:
             parameters_kept=tree.crawl.parameters_kept,
         )
         try:
-            return (await processor.process(self.url, Fetched(exchange, content.body()))).plain()
+            return (await processor.process(self.url, Fetched(exchange, body))).plain()
         finally:
             await processor.close()
 

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
             return
         visit = stored.latest() if arguments.version is None else stored.version(arguments.version)
         if arguments.headers:
-            show(visit.head.decode("latin-1").rstrip())
+            show(visit.head.decode("latin-1").replace("\r\n", "\n").rstrip())
             return
         content = stored.content(visit)
         if content is None and (arguments.html or arguments.text):
