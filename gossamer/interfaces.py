@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer.headers import ExtraHeaders
 from gossamer.outlinks import OwnLinks
 from gossamer.questions import Question
 from gossamer.records import (
@@ -267,6 +268,7 @@ class SchemeFetcher(Protocol):
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer: ...
 
 

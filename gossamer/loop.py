@@ -15,7 +15,8 @@ durable.
 
 This is the only file that knows the order. It knows the stages by `interfaces.py` alone. With other workers about,
 when the crawl is over is not decided here: they may still send links (see supervisor/coordinator.py).
-Longer than 400 lines: the order of everything is in one place.
+
+Longer than 400 lines: the order of the stages is told once.
 """
 
 from __future__ import annotations

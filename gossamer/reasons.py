@@ -69,3 +69,5 @@ class Reason(StrEnum):
     OWNERSHIP = "ownership"
     NO_FETCHER = "no_fetcher"
     FETCHER_LOST = "fetcher_lost"
+    COOKIE = "cookie"
+    LOGIN = "login"

@@ -2,6 +2,7 @@
 
 The tree reads as the documentation, and as nothing else: how values get into it from files, environment and flags is
 config.py. A name has its unit last. Every limit has an upper bound: infinity is a number too, and nobody means it.
+
 Longer than 400 lines: all settings are in one place.
 """
 
@@ -93,17 +94,10 @@ Webhook = Annotated[str, Meta(extra={"read": _webhook, "wanted": "an http(s) add
 CaFile = Annotated[str, Meta(extra={"read": _ca_file, "wanted": "a PEM file with certificates"})]
 # What stands in a header can hold no line break; the contact stands between brackets there.
 Header = Annotated[str, Meta(pattern=r"\A[ -~]*\Z", extra={"wanted": "printable ASCII"})]
-Contact = Annotated[
-    str,
-    Meta(
-        pattern=r"\A([!-'*-~]+@[!-'*-~]+|https?://[!-'*-~]+)?\Z",
-        extra={"wanted": "a mail address or an http(s) URL"},
-    ),
-]
-MediaType = Annotated[
-    str,
-    Meta(pattern=r"\A[a-z0-9.+-]+/(\*|[a-z0-9.+-]+)\Z", extra={"wanted": "a media type such as text/html or text/*"}),
-]
+_CONTACT = r"\A([!-'*-~]+@[!-'*-~]+|https?://[!-'*-~]+)?\Z"
+Contact = Annotated[str, Meta(pattern=_CONTACT, extra={"wanted": "a mail address or an http(s) URL"})]
+_MEDIA_TYPE = r"\A[a-z0-9.+-]+/(\*|[a-z0-9.+-]+)\Z"
+MediaType = Annotated[str, Meta(pattern=_MEDIA_TYPE, extra={"wanted": "a media type such as text/html or text/*"})]
 Scheme = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9+.-]*\Z", extra={"wanted": "a URL scheme in small letters"})]
 # RFC 9309, section 2.2.1: the names that a robots.txt can address.
 Product = Annotated[str, Meta(pattern=r"\A[A-Za-z_-]+\Z", extra={"wanted": "letters, - and _ only"})]
@@ -199,9 +193,7 @@ class CrawlSettings(Struct, frozen=True, kw_only=True):
     contact: Annotated[Contact, about("whom to write to about this crawl; sent as User-Agent")] = ""
     user_agent_token: Annotated[Product, about("our name, in User-Agent and robots.txt")] = "gossamer"
     allow_private: Annotated[bool, about("also go to loopback, private and link-local addresses")] = False
-    commit_s: Annotated[
-        Seconds, about("how long finished pages are collected before they are stored together", ge=0.01, le=10)
-    ] = 0.2
+    commit_s: Annotated[Seconds, about("pages that finish within this are stored together", ge=0.01, le=10)] = 0.2
     workers: Annotated[int, about("worker processes; 0: one a core", ge=0, le=1024)] = 0
     disk_free_bytes_min: Annotated[Bytes, about("with less room the crawl pauses", ge=0, le=1024 * GIB)] = GIB
 
@@ -242,6 +234,8 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
+    credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
+    cookies: Annotated[Literal["off", "redirects", "host"], about("which are kept and sent back")] = "redirects"
 
 
 class FrontierSettings(Struct, frozen=True, kw_only=True):

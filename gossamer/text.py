@@ -76,6 +76,8 @@ EXPLAINED = {
     Reason.OWNERSHIP: "this node was not sure that the host is still its own",
     Reason.NO_FETCHER: "no fetcher is there that may ask",
     Reason.FETCHER_LOST: "its fetcher was not heard of again; it is asked once more",
+    Reason.LOGIN: "a login comes first, or did not succeed",
+    Reason.COOKIE: "the server has set a cookie and wants to be asked once more, with it",
 }
 
 _NAMED = r"((?:secret|password|passphrase|access_key|key_id|key\.pem|session_token)\w*[\"']?\s*[=:]\s*)"

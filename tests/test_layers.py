@@ -36,6 +36,7 @@ WORDS = {
     "atomic",
     "shortage",
     "url",
+    "visitor",
 }
 STAGES = {"frontier", "fetch", "process", "render", "schedule"}
 BACKENDS = {"archive", "cluster"}

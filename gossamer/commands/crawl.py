@@ -24,7 +24,7 @@ from gossamer.commands.verb import (
     say,
     show,
 )
-from gossamer.config import UsageError
+from gossamer.config import ConfigError, UsageError
 from gossamer.fetch.protocols import makers
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.rules.limits import told
@@ -40,6 +40,7 @@ from gossamer.supervisor.supervisor import run_crawl, workers_of
 from gossamer.supervisor.worker_process import forked
 from gossamer.text import COMMAND, counted
 from gossamer.url.site import host_of, origin_of
+from gossamer.visitor import credentials
 
 EXAMPLES = """
 gossamer crawl https://example.com --max-pages 500 --contact you@example.org
@@ -88,6 +89,13 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     add_config_flags(verb)
 
 
+def check_credentials(tree: Tree) -> None:
+    """Found out now, and not by each worker."""
+    found = credentials.load(tree.fetch.credentials)
+    if found.have_logins and tree.fetchers.listen:
+        raise ConfigError("fetch.credentials: a login by form is not possible where fetchers fetch")
+
+
 def run(arguments: argparse.Namespace) -> int:
     if arguments.cluster is not None:
         return run_on_nodes(arguments)
@@ -96,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     makers(configuration.tree.fetch.schemes)  # found out now, and not by each worker
     load_own()
     choose_urls(configuration.tree)
+    check_credentials(configuration.tree)
     with closing(typed_seeds(arguments.urls, arguments.file)) as seeds:
         if path is None:
             path = default_dir(seeds)

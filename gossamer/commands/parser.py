@@ -32,6 +32,7 @@ GROUPS = (
             "node": "this machine's part of a crawl that several machines share",
             "fetcher": "fetch for a crawl that runs elsewhere, from this machine's address",
             "demo": "the whole thing offline in half a minute",
+            "fetch": "try one URL: what a crawl would fetch and make of it; nothing is stored",
         },
     ),
     Group(
@@ -42,6 +43,7 @@ GROUPS = (
             "pages": "every URL that was requested, and the result",
             "hosts": "every host, its delay and why",
             "why": "the state of any URL, and the reason",
+            "show": "what is stored of a URL: its text, its content, its headers, its versions",
             "robots": "what robots.txt says about a URL, and which line says so",
             "events": "what a running crawl does, as it happens",
             "config": "the configuration in force, and where each value comes from",
@@ -106,6 +108,7 @@ VERBS = {name: text for group in GROUPS for name, text in group.verbs.items()}
 
 # Where a verb's file is not commands/VERB.py.
 FILES = dict.fromkeys(("pause", "resume", "stop"), "steer") | {"node": "cluster.node", "recover": "cluster.recover"}
+FILES |= {name: f"one_url.{name}" for name in ("fetch", "show", "why", "robots")}
 FILES["frontier"] = "services.frontier"
 FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
 FILES |= {name: f"reports.{name}" for name in ("report", "changes")}

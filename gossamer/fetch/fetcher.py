@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from gossamer.clock import Clock
+from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.robots import Ask, RobotsCache, Unreachable, decide, is_unreachable
+from gossamer.fetch.sessions import Sessions
+from gossamer.headers import ExtraHeaders
 from gossamer.interfaces import BookingOf, HostBlocked, HostElsewhere, SchemeFetcher
 from gossamer.records import (
     SITEMAP,
@@ -34,6 +37,7 @@ from gossamer.settings import RESTS_S, RobotsSettings
 from gossamer.url.canonical import canonicalize
 from gossamer.url.media_types import MediaTypes
 from gossamer.url.site import clock_name, host_of, origin_of
+from gossamer.visitor.credentials import NONE as NO_CREDENTIALS
 
 SITEMAPS_MAX = 1000  # that one robots.txt can name
 ELSEWHERE_S = 5.0  # until another look whether another node has answered
@@ -50,6 +54,7 @@ class Nobody:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         return Refused(Reason.SCHEME, f"{url.partition(':')[0]} is not among fetch.schemes")
 
@@ -69,6 +74,8 @@ class Fetcher:
         media_types: Iterable[str] = (),
         rests_s: Sequence[float] = RESTS_S,
         elsewhere: Callable[[str, Url], Answer | None] = lambda origin, url: None,
+        cookies: CookieJars | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         """`rests_s`: how long a robots.txt is left alone that could not be fetched, each time longer. `elsewhere`:
         what another node found at the URL that the robots.txt of an origin has moved to; None: nothing yet."""
@@ -81,6 +88,8 @@ class Fetcher:
         self._media_types = MediaTypes(media_types)
         self._rests_s = rests_s
         self._elsewhere = elsewhere
+        self._cookies = cookies or CookieJars("off", clock)
+        self._sessions = sessions or Sessions(NO_CREDENTIALS, None, clock)
 
     def by(self, scheme_fetchers: Mapping[str, SchemeFetcher]) -> Fetcher:
         """The same, where others ask."""
@@ -103,10 +112,33 @@ class Fetcher:
         if delay_s is not None and delay_s > self._settings.crawl_delay_s_max:
             return Refused(Reason.CRAWL_DELAY_TOO_LONG, f"Crawl-delay: {delay_s:g}")
         wanted = self._media_types if lease.link.rel != SITEMAP else None
-        answer = await self._scheme_fetcher(lease.url).fetch(lease.url, lease.validators, wanted=wanted)
+        if (login := await self._sessions.log_in(lease.url)) is not None:
+            return login
+        cookies = self._sessions.cookies_of(lease.url) or self._cookies
+        brought = cookies.brought_to(lease.url)
+        answer = await self._ask(lease.url, lease.validators, brought.cookies, wanted=wanted)
+        cookies.take(lease.url, answer.exchange)
+        if (over := self._sessions.answered(lease.url, answer)) is not None:
+            return over
         if isinstance(answer, Moved) and answer.target in (chain := (*lease.link.chain, lease.url)):
+            if answer.target == lease.url and cookies.asks_again(lease.url, brought, answer.exchange):
+                return Postponed(0.0, Reason.COOKIE)
             return Failed(Reason.REDIRECT_LOOP, answer.exchange, " -> ".join((*chain, answer.target)))
         return answer
+
+    async def _ask(
+        self,
+        url: Url,
+        validators: Validators | None = None,
+        cookies: str = "",
+        *,
+        body_bytes_max: int | None = None,
+        wanted: MediaTypes | None = None,
+    ) -> Answer:
+        fetcher, extra = self._scheme_fetcher(url), self._sessions.extra_for(url, cookies)
+        if not extra:  # as nearly all; modules of others may not know of it
+            return await fetcher.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted)
+        return await fetcher.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted, extra=extra)
 
     def _scheme_fetcher(self, url: Url) -> SchemeFetcher:
         return self._scheme_fetchers.get(url.partition(":")[0], NOBODY)
@@ -118,12 +150,12 @@ class Fetcher:
         limit = self._settings.body_bytes_max
         answer: Answer
         if has_turn and clock_name(host_of(url)) == clock_name(host_of(origin)):
-            answer = await self._scheme_fetcher(url).fetch(url, body_bytes_max=limit)
+            answer = await self._ask(url, body_bytes_max=limit)
         else:
             # Redirected to another host: that host is asked at its own turn.
             try:
                 async with self._booking_of(url) as tell:
-                    answer = await self._scheme_fetcher(url).fetch(url, body_bytes_max=limit)
+                    answer = await self._ask(url, body_bytes_max=limit)
                     tell(answer)
             except HostBlocked:
                 detail = f"redirected to {host_of(url)}, which a policy blocks"

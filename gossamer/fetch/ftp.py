@@ -14,6 +14,7 @@ import msgspec
 
 from gossamer.fetch.http import exchange_of
 from gossamer.fetch.transfer import Received, Transfers
+from gossamer.headers import ExtraHeaders
 from gossamer.records import Answer, Failed, Fetched, Reason, Url, Validators
 from gossamer.url.media_types import MediaTypes
 
@@ -34,6 +35,7 @@ class Ftp:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         received = await self._transfers.perform(url, body_bytes_max=body_bytes_max)
         if not isinstance(received, Received):

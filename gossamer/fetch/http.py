@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import pycurl
 
 from gossamer.fetch.coding import ACCEPT_ENCODING
 from gossamer.fetch.idle_connections import IdleConnections
 from gossamer.fetch.incoming import Incoming
+from gossamer.fetch.multi import Multi
 from gossamer.fetch.transfer import Received, Transfers
-from gossamer.headers import header_in, is_sendable
+from gossamer.headers import ExtraHeaders, header_in, is_sendable
 from gossamer.records import Answer, Exchange, Failed, Fetched, Moved, Reason, Url, Validators
 from gossamer.settings import FetchSettings
 from gossamer.url.canonical import canonicalize
@@ -50,11 +54,15 @@ class Http:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
         may_ask: Callable[[], bool] | None = None,
     ) -> Answer:
         """`may_ask`: looked at in the moment in which the request would go out."""
         asked_if = conditions(validators) if validators else []
         headers = [*self._headers, *asked_if] if asked_if else self._headers
+        written = headers
+        if extra:
+            headers, written = with_extra(headers, extra), with_extra(headers, without_values(extra))
         received = await self._transfers.perform(
             url,
             headers,
@@ -66,11 +74,24 @@ class Http:
             received = await self._transfers.unpacked(received, codings_in(received.head), body_bytes_max)
         if not isinstance(received, Received):
             return received
-        exchange = exchange_of(received, request_text(url, headers)) if received.status else None
+        exchange = exchange_of(received, request_text(url, written)) if received.status else None
         if received.reason is not None and not (exchange and exchange.status in REDIRECTS):
             return Failed(received.reason, exchange, received.detail, received.ended_at)
         # A redirect whose body is broken is still a redirect.
         return answer_of(url, exchange, received, is_conditional=bool(asked_if))
+
+    async def post(self, url: Url, form: bytes, extra: ExtraHeaders) -> Answer:
+        """Send a form. Of such a request nothing is written down."""
+        incoming_type = partial(FormIncoming, form)
+        received = await self._transfers.perform(url, with_extra(self._headers, extra), incoming_type=incoming_type)
+        if isinstance(received, Received) and received.body and b"\ncontent-encoding:" in received.head.lower():
+            received = await self._transfers.unpacked(received, codings_in(received.head), None)
+        if not isinstance(received, Received):
+            return received
+        exchange = exchange_of(received, b"") if received.status else None
+        if received.reason is not None and not (exchange and exchange.status in REDIRECTS):
+            return Failed(received.reason, exchange, received.detail, received.ended_at)
+        return answer_of(url, exchange, received)
 
 
 class HttpIncoming(Incoming):
@@ -103,6 +124,28 @@ class HttpIncoming(Incoming):
         if self._wanted and b" 2" in self.head[0][:12]:  # what is no page is judged by its status
             declared = header_in(b"".join(self.head), "Content-Type") or ""
             self.unwanted_type = "" if self._wanted.wants(declared) else declared[:100]
+
+
+class FormIncoming(HttpIncoming):
+    """The same where a form is sent with the request."""
+
+    def __init__(
+        self, form: bytes, limits: FetchSettings, body_bytes_max: int, folder: Path | None, lines: IdleConnections
+    ) -> None:
+        super().__init__(None, limits, body_bytes_max, folder, lines)
+        self._form = form
+        self._curl: pycurl.Curl | None = None
+
+    def attach(self, curl: pycurl.Curl, multi: Multi, **how: Any) -> None:
+        super().attach(curl, multi, **how)
+        curl.setopt(pycurl.POSTFIELDS, self._form)
+        self._curl = curl
+
+    def hang_up(self, *, is_kept: bool) -> None:
+        super().hang_up(is_kept=is_kept)
+        if self._curl is not None:
+            self._curl.setopt(pycurl.HTTPGET, 1)  # it is used again
+            self._curl = None
 
 
 def codings_in(head: bytes) -> str:
@@ -169,6 +212,19 @@ def conditions(validators: Validators) -> list[bytes]:
     if validators.last_modified and is_sendable(validators.last_modified):
         lines.append(f"If-Modified-Since: {validators.last_modified}")
     return [line.encode("latin-1") for line in lines]
+
+
+def with_extra(headers: Sequence[bytes], extra: ExtraHeaders) -> list[bytes]:
+    """Those of a name that is there already stand in its place."""
+    added = [*extra.shown, *extra.hidden]
+    names = {line.partition(b":")[0].lower() for line in added}
+    return [*(line for line in headers if line.partition(b":")[0].lower() not in names), *added]
+
+
+def without_values(extra: ExtraHeaders) -> ExtraHeaders:
+    """As they are written down."""
+    hidden = (line.partition(b":")[0] + b": ..." for line in extra.hidden)
+    return ExtraHeaders(extra.shown, tuple(hidden))
 
 
 def request_text(url: Url, headers: Sequence[bytes]) -> bytes:

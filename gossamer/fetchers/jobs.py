@@ -42,6 +42,7 @@ from gossamer.fetchers.messages import (
     ToFetcher,
     ToWorker,
 )
+from gossamer.headers import ExtraHeaders
 from gossamer.messages.control_messages import FetcherNow
 from gossamer.records import Answer, Fetched, Lease, Postponed, Reason, Url
 from gossamer.url.site import host_of
@@ -58,6 +59,7 @@ class Wanted(msgspec.Struct, frozen=True):
     limits: Limits
     is_page: bool = True
     takes_any_type: bool = False
+    extra: ExtraHeaders | None = None
 
 
 class Out:
@@ -200,6 +202,7 @@ class Jobs:
                 wanted.is_page,
                 wanted.takes_any_type,
                 lease.is_suspect,
+                wanted.extra,
             )
         )
         return out

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.cluster.wire import Message
+from gossamer.headers import ExtraHeaders
 from gossamer.records import Exchange, Page, Reason, Url, Validators
 from gossamer.settings import FetchSettings, ProcessSettings
 
@@ -107,6 +108,7 @@ class Job(Message, frozen=True):
     is_page: bool = True  # else it is a robots.txt
     takes_any_type: bool = False  # it is a sitemap
     is_suspect: bool = False
+    extra: ExtraHeaders | None = None
 
 
 class Drop(Message, frozen=True):

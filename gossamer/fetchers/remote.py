@@ -16,6 +16,7 @@ from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetchers.answers import Limits, ReadElsewhere
 from gossamer.fetchers.jobs import Jobs, Wanted
 from gossamer.fetchers.regions import Regions
+from gossamer.headers import ExtraHeaders
 from gossamer.interfaces import Pause, Processor, SchemeFetcher, Watched
 from gossamer.records import SITEMAP, Answer, Fetched, Lease, Page, Postponed, Result, Url, Validators
 from gossamer.settings import FetchSettings
@@ -80,13 +81,14 @@ class OfLease:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         around, lease, host = self._around, self._lease, host_of(url)
         is_elsewhere = clock_name(host) != clock_name(lease.host)
         region = "" if is_elsewhere else await around.regions.of(host, around.jobs.regions)
         if is_elsewhere or (around.fetches_alone and not around.jobs.has(region)):
             here = around.here[url.partition(":")[0]]
-            return await here.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted)
+            return await here.fetch(url, validators, body_bytes_max=body_bytes_max, wanted=wanted, extra=extra)
         pause = await around.crawl_pace(host)
         if pause.wait_s > 0:
             return Postponed(pause.wait_s, pause.reason)
@@ -100,6 +102,7 @@ class OfLease:
                 around.limits(body_bytes_max),
                 is_page=url == lease.url,
                 takes_any_type=lease.link.rel == SITEMAP,
+                extra=extra,
             ),
             region,
         )

@@ -94,6 +94,7 @@ class Rules:
             job.validators,
             body_bytes_max=job.body_bytes_max,
             wanted=self._wanted if job.is_page and not job.takes_any_type else None,
+            extra=job.extra,
             may_ask=lambda: self._clock.boottime() < until,
         )
         if (

@@ -24,12 +24,13 @@ from gossamer.frontier.gains import Gains
 from gossamer.frontier.patterns import Patterns
 from gossamer.frontier.rules.policy import Policies
 from gossamer.frontier.rules.priority import with_start
-from gossamer.records import Host, RobotsCopy, State, Url, UrlRecord
+from gossamer.records import Host, Place, RobotsCopy, State, Url, UrlRecord
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
 from gossamer.seeds import SeedList
 from gossamer.url.canonical import choose_for
 from gossamer.url.link_filter import LinkFilter, link_filter_of
+from gossamer.visitor.cookies import Jar, jar_name
 from gossamer.worker.progress import total
 
 
@@ -95,6 +96,15 @@ class CrawlView(AbstractContextManager["CrawlView"]):
 
     def robots(self, origin: str) -> RobotsCopy | None:
         return self._reader(origin).robots(origin)
+
+    def jar(self, url: Url) -> Jar:
+        """The cookies of a URL's site."""
+        return self._reader(url).jar(jar_name(url))
+
+    def archive_of(self, url: Url) -> tuple[int, Place | None]:
+        """The partition whose files have the visits to a URL, and where they end; None: nothing was stored."""
+        partition = partition_of(url, len(self._readers))
+        return partition, self._readers[partition].meta().archive_end
 
     def filters(self, clock: Clock) -> LinkFilter:
         """What a link has to pass to be let in."""

@@ -31,6 +31,7 @@ from gossamer.url.canonical import choose_for
 
 Say = Callable[[str], None]
 LOOKING = {"pages", "hosts", "why", "config", "export", "verify", "seeds", "policy", "robots", "quarantine", "rank"}
+LOOKING |= {"show"}
 WORD_S = 2.5  # two words of a node, and some
 STEERING = {"pause", "resume", "stop"}
 REFUSED = {

@@ -29,7 +29,7 @@ from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.faults import StoreInUse
 from gossamer.frontier.disk.partition_reader import PartitionReader
 from gossamer.frontier.disk.store import RocksStore, is_store
-from gossamer.frontier.disk.tables import TABLES, Totals
+from gossamer.frontier.disk.tables import TABLES, Totals, encode, jar_key
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.gains import Gains
 from gossamer.frontier.rules.limits import in_force
@@ -44,6 +44,7 @@ from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import DAY_S, FrontierSettings, Tree
 from gossamer.url.link_filter import LinkFilter
+from gossamer.visitor.cookies import Jar
 from gossamer.worker.restore import Restored
 
 NOTE = "snapshot.json"
@@ -289,6 +290,18 @@ class Partition:
         self._store.copy_to(folder / name)  # in the event loop: state and note are of the same moment
         await asyncio.to_thread(atomic.replace, folder / name / NOTE, msgspec.json.encode(snapshot))
         return snapshot
+
+    # ---- cookies -----------------------------------------------------------------------------------------
+
+    def jar(self, site: str) -> Jar:
+        return PartitionReader(self._store).jar(site) if self._store is not None else ()
+
+    def keep_jar(self, site: str, jar: Jar) -> None:
+        """From now on, also after a crash: as surely as the clock of a host."""
+        assert self._store is not None
+        batch = self._store.batch()
+        batch.put("sites", jar_key(site), encode(jar))
+        self._store.write(batch, sync=False)
 
     # ---- links -------------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.fetchers_side import FetchersSide
 from gossamer.worker.identity import about, identity
 from gossamer.worker.instructions import Wanted, carry_out
+from gossamer.worker.own_requests import own_requests
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
 from gossamer.worker.progress import Recent, memory_bytes, slow_hosts
@@ -127,7 +128,6 @@ class Worker:
         self._link_filter = link_filter_of(homes, config, clock, self._filters)
         side = self._side = self._cluster_side()
         self._exit.push_async_callback(self._close_partitions)
-
         self.peers = Peers(partitions, self._connect, clock)
         self._exit.callback(self.peers.close)
         log: LinkLog = FileLinkLog(self.folder.links) if side is None else side.log
@@ -149,7 +149,6 @@ class Worker:
             hear=questions.hear,
             is_alone=side is None,
         )
-
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
         self._transfers = transfers = Transfers(
@@ -166,10 +165,11 @@ class Worker:
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
         questions.scheme_fetchers = scheme_fetchers
         self._rules = rules = RobotsCache(self._robots)
-        limits = (config.crawl.media_types, config.frontier.rests_s)
+        limits = (config.crawl.media_types, config.frontier.rests_s, questions.answer_for)
         asked = (self.bookings.of, clock, config.robots, agent)
         fetcher: interfaces.Fetcher
-        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, questions.answer_for)
+        own = own_requests(config, clock, self.partitions, transfers)
+        fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, *own)
         processor: interfaces.Processor
         processor = reader = Processor(
             agent,

@@ -55,8 +55,8 @@ MISTAKES = [
     (
         f"crawl {SITE} --set max_pages=5",
         "unknown key max_pages (flag --set max_pages): did you mean crawl.max_pages? The sections are: crawl, "
-        "politeness, fetch, frontier, robots, process, render, traps, schedule, dns, archive, serve, rpc, log, alerts, "
-        "cluster, sinks, fetchers",
+        "politeness, fetch, frontier, robots, process, render, traps, schedule, dns, archive, serve, rpc, log, "
+        "alerts, cluster, sinks, fetchers",
         USAGE,
     ),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -24,6 +25,8 @@ class RawServer:
         try:
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
+                if length := re.search(rb"(?i)\ncontent-length: (\d+)", request):
+                    request += await reader.readexactly(int(length[1]))
                 self.requests.append(request)
                 for part in self.answer(request):
                     if part == CLOSE:

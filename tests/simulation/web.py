@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gossamer.clock import VirtualClock
+from gossamer.headers import ExtraHeaders
 from gossamer.records import Answer, Exchange, Failed, Fetched, Link, Moved, Reason, Url, Validators
 from gossamer.settings import PolitenessSettings
 from gossamer.url.media_types import MediaTypes
@@ -116,6 +117,7 @@ class ModelledWeb:
         *,
         body_bytes_max: int | None = None,
         wanted: MediaTypes | None = None,
+        extra: ExtraHeaders | None = None,
     ) -> Answer:
         host = self.hosts[host_of(url)]
         started_at = self.clock.now()

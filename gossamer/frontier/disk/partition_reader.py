@@ -20,6 +20,7 @@ from gossamer.frontier.disk.tables import (
     Site,
     decode_claims,
     decode_host,
+    decode_jar,
     decode_meta,
     decode_note,
     decode_robots,
@@ -28,6 +29,7 @@ from gossamer.frontier.disk.tables import (
     entry_of,
     is_apart,
     is_position,
+    jar_key,
     key_in,
     level_of,
     moment_of,
@@ -36,6 +38,7 @@ from gossamer.frontier.disk.tables import (
 )
 from gossamer.interfaces import Store
 from gossamer.records import Claim, Host, RobotsCopy, State, Url, UrlRecord
+from gossamer.visitor.cookies import Jar
 
 DUE_READ_MAX = 200
 
@@ -106,6 +109,10 @@ class PartitionReader:
     def site(self, name: str) -> Site:
         value = self._store.get("sites", name.encode())
         return decode_site(value) if value is not None else Site()
+
+    def jar(self, site: str) -> Jar:
+        value = self._store.get("sites", jar_key(site))
+        return decode_jar(value) if value is not None else ()
 
     def robots(self, origin: str) -> RobotsCopy | None:
         value = self._store.get("robots", origin.encode())

@@ -7,6 +7,7 @@
                                          -> URL hash, UrlRecord  of one that was never asked for
     hosts       host key                 -> Host         clocks and counters of every host ever met
     sites       site                     -> Site         counters of every site ever met
+                "cookies " and site      -> [Cookie]     its jar (gossamer/visitor/cookies.py), where cookies are kept
     front       level, turn              -> host key     hosts with something queued: best level first, then oldest
                 APART + level, turn      -> host key     the same of hosts that rest or have to wait for long
     leases      turn                     -> LeaseNote    URLs handed out together, until the last of them is finished
@@ -48,6 +49,7 @@ import msgspec
 
 from gossamer.records import Claim, Host, Place, RobotsCopy, Url, UrlRecord
 from gossamer.url.site import clock_name, host_of
+from gossamer.visitor.cookies import Jar
 
 TABLES = (
     *("urls", "queue", "hosts", "sites", "front", "leases", "due", "again", "quarantine", "robots", "patterns"),
@@ -145,6 +147,7 @@ encode = msgspec.msgpack.Encoder().encode
 decode_url_record = msgspec.msgpack.Decoder(UrlRecord).decode
 decode_host = msgspec.msgpack.Decoder(Host).decode
 decode_site = msgspec.msgpack.Decoder(Site).decode
+decode_jar = msgspec.msgpack.Decoder(Jar).decode
 decode_robots = msgspec.msgpack.Decoder(RobotsCopy).decode
 decode_note = msgspec.msgpack.Decoder(LeaseNote).decode
 decode_claims = msgspec.msgpack.Decoder(list[Claim]).decode
@@ -168,6 +171,11 @@ def queued(key: bytes, known: UrlRecord) -> bytes:
 @lru_cache(HOSTS_REMEMBERED)  # links lead to the same hosts again and again
 def host_key(host: str) -> bytes:
     return blake2b(clock_name(host).encode(), digest_size=HOST_KEY_BYTES).digest()
+
+
+def jar_key(site: str) -> bytes:
+    """In the table of sites; no name of a site has a space."""
+    return b"cookies " + site.encode()
 
 
 def url_hash(url: Url) -> bytes:

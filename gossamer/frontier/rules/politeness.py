@@ -19,7 +19,12 @@ STRAINED = frozenset({Reason.OVERLOADED, Reason.TIMEOUT, Reason.TOO_SLOW, Reason
 
 
 # Postponed, and perhaps after a request: the delay runs as after any other.
-PERHAPS_ASKED = frozenset({Reason.NO_ROOM, Reason.NO_RESOURCES, Reason.ROBOTS_UNREACHABLE, Reason.FETCHER_LOST})
+PERHAPS_ASKED = frozenset(
+    {
+        *(Reason.NO_ROOM, Reason.NO_RESOURCES, Reason.ROBOTS_UNREACHABLE),
+        *(Reason.FETCHER_LOST, Reason.COOKIE, Reason.LOGIN),
+    }
+)
 
 # Failures that speak against the whole host, when they come in a row.
 OF_THE_HOST = frozenset(

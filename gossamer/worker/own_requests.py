@@ -1,0 +1,47 @@
+"""What goes with a worker's requests beside what all have: cookies and credentials.
+
+The cookies of a site are in the store of its partition, as its other state is. Credentials are read by each worker,
+and kept in its memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gossamer.clock import Clock
+from gossamer.cluster.partitions import partition_of
+from gossamer.fetch.cookie_jars import CookieJars
+from gossamer.fetch.http import Http
+from gossamer.fetch.sessions import Sessions
+from gossamer.fetch.transfer import Transfers
+from gossamer.records import Url
+from gossamer.settings import Tree
+from gossamer.visitor import credentials
+from gossamer.visitor.cookies import Jar, jar_name
+from gossamer.worker.identity import identity
+from gossamer.worker.partition import Partition
+
+
+def own_requests(
+    config: Tree, clock: Clock, partitions: Mapping[int, Partition], transfers: Transfers
+) -> tuple[CookieJars, Sessions]:
+    """`partitions`: that are ours, as they are now."""
+    http = Http(transfers, identity(config.crawl))
+    sessions = Sessions(credentials.load(config.fetch.credentials), http, clock)
+    return cookie_jars(config, clock, partitions), sessions
+
+
+def cookie_jars(config: Tree, clock: Clock, partitions: Mapping[int, Partition]) -> CookieJars:
+    def partition(url: Url) -> Partition | None:
+        return partitions.get(partition_of(url, config.crawl.partitions))
+
+    def load(url: Url) -> Jar:
+        owner = partition(url)
+        return owner.jar(jar_name(url)) if owner is not None else ()
+
+    def keep(url: Url, jar: Jar) -> None:
+        owner = partition(url)
+        if owner is not None and not owner.is_lost:
+            owner.keep_jar(jar_name(url), jar)
+
+    return CookieJars(config.fetch.cookies, clock, load, keep)
