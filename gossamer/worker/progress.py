@@ -11,14 +11,12 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
 from gossamer.fetch.robots import RobotsCounts
-from gossamer.fetch.transfer import UnderWay
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.control_messages import FETCH_S, STATUS_CLASSES, Event, SlowHost
 from gossamer.messages.node_messages import KeepingCounts
@@ -165,13 +163,6 @@ def slowest(hosts: Iterable[SlowHost]) -> list[SlowHost]:
     """Each host once, with its slowest answer."""
     by_host = {each.host: each for each in sorted(hosts, key=lambda each: each.took_s)}
     return nlargest(SLOW_TOLD, by_host.values(), key=lambda each: each.took_s)
-
-
-def slow_hosts(under_way: Iterable[UnderWay], now: float) -> tuple[SlowHost, ...]:
-    """The requests that have been under way for longest."""
-    return tuple(
-        SlowHost(each.host, now - each.started_at, is_under_way=True) for each in islice(under_way, SLOW_TOLD)
-    )
 
 
 def unanswered(result: Result) -> Reason | None:

@@ -1,15 +1,18 @@
-"""What a worker waits for: the next moment at which it may ask for something, the hosts that are left alone, and what
-was refused and is looked at again."""
+"""What a worker waits for: the next moment at which it may ask for something, the hosts that are left alone, those that
+are slow to answer, and what was refused and is looked at again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from gossamer.clock import Clock
+from gossamer.fetch.transfer import UnderWay
 from gossamer.frontier.frontier import Frontier
-from gossamer.messages.control_messages import RestingHost, Wait
+from gossamer.messages.control_messages import RestingHost, SlowHost, Wait
 from gossamer.messages.worker_messages import Returned
 from gossamer.worker.partition import Partition
+from gossamer.worker.progress import SLOW_TOLD
 
 HOSTS_TOLD = 8
 LOOK_S = 2.0  # between two looks at the hosts that rest: they are on disk
@@ -64,3 +67,10 @@ def _waits(frontier: Frontier) -> Iterator[Wait]:
         yield Wait(frontier.next_try_at, "try")
     if frontier.next_visit_at is not None:
         yield Wait(frontier.next_visit_at, "visit")
+
+
+def slow_hosts(under_way: Iterable[UnderWay], now: float) -> tuple[SlowHost, ...]:
+    """The requests that have been under way for longest."""
+    return tuple(
+        SlowHost(each.host, now - each.started_at, is_under_way=True) for each in islice(under_way, SLOW_TOLD)
+    )

@@ -58,9 +58,9 @@ from gossamer.worker.instructions import Wanted, carry_out
 from gossamer.worker.own_requests import own_requests
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
-from gossamer.worker.progress import Recent, memory_bytes, slow_hosts
+from gossamer.worker.progress import Recent, memory_bytes
 from gossamer.worker.render_side import open_renderer
-from gossamer.worker.waiting import Waiting, looking, returned
+from gossamer.worker.waiting import Waiting, looking, returned, slow_hosts
 
 SEEDS_AT_ONCE = 1000  # that were added to the list: a few milliseconds of the event loop
 JOBS_GATHER_S = 0.05  # between two looks for leases, where fetchers get them: answers come together, too
