@@ -1,7 +1,7 @@
 """What does a browser cost? Pages a second and memory, beside Crawlee on the same pages, and of a web that is mixed.
 
-    python -m benchmarks.render beside [--hosts 10] [--pages 40] [--browsers 1] [--at-once 8] [--rounds 3]
-    python -m benchmarks.render mixed [--hosts 90] [--pages 50] [--delay 0] [--rounds 3]
+    python -m benchmarks.render.comparing beside [--hosts 10] [--pages 40] [--browsers 1] [--at-once 8] [--rounds 3]
+    python -m benchmarks.render.comparing mixed [--hosts 90] [--pages 50] [--delay 0] [--rounds 3]
 
 `beside`: a web of which every page is made by a script that asks for its data. Each crawler in turn, each round
 beginning with another one, every one with the same number of browsers and the same program. A page counts when its
