@@ -1,5 +1,5 @@
-"""What a worker waits for: the next moment at which it may ask for something, the hosts that are left alone or slow to
-answer, and what was refused and is looked at again."""
+"""What a worker waits for: the next moment at which it may ask for something, the hosts that are left alone, or slow
+to answer, and what was refused and is looked at again."""
 
 from __future__ import annotations
 
