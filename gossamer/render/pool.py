@@ -65,6 +65,7 @@ class Pool:
                     if browser.pages_killed:  # by us; elsewhere it may have been by anybody
                         browser.pages_killed -= 1
                         return Shown(fault="it took too much memory in the browser")
+                    browser.is_leaving = True  # if a process died that all pages need, every other page dies as well
                 except BrowserGone:
                     self.died += not self._is_closed
                 finally:
