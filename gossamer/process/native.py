@@ -297,6 +297,7 @@ def has_all_links(page: Page) -> bool:
 
 
 def digest_of(page: Page) -> str:
-    """Of all its fields but the fingerprint, which the reference makes elsewhere."""
-    fields = [getattr(page, name) for name in Page.__struct_fields__ if name not in ("simhash", "words", "sketch")]
+    """Of all its fields but those that the reference makes elsewhere: the fingerprint, and what a browser showed."""
+    others = {"simhash", "words", "sketch", "rendered"}
+    fields = [getattr(page, name) for name in Page.__struct_fields__ if name not in others]
     return sha256(msgspec.msgpack.encode(fields)).hexdigest()
