@@ -11,7 +11,7 @@ from gossamer.synthetic_web import WebOptions, serve
 from gossamer.synthetic_web.web import Web
 from tests.crawl.command import gossamer
 from tests.debian import program
-from tests.render.scripted_crawl import Crawled, crawl_of, crawled_in
+from tests.render.scripted_crawl import Crawled, crawl_of, crawled_in, records
 
 OPTIONS = replace(
     WebOptions(hosts=2, pages_per_host=3, page_bytes=1000),
@@ -50,6 +50,16 @@ async def test_always_renders_what_gains_nothing_too(folder: Path) -> None:
     crawled, _ = await crawl(folder / "crawl", render__when="always")
     assert rendered(crawled) >= crawled.truth.decorated | crawled.truth.built.keys()
     assert crawled.truth.reachable <= crawled.pages.keys()
+
+
+async def test_a_picture_of_each_rendered_page_is_kept_where_it_is_asked_for(folder: Path) -> None:
+    program("chromium", "chromium")
+    crawled, _ = await crawl(folder / "crawl", render__screenshot="true")
+    pictures = {
+        record.headers["WARC-Target-URI"]: record for record in records(folder / "crawl") if record.type == "resource"
+    }
+    assert pictures.keys() == {f"urn:view:{url}" for url in rendered(crawled)} and len(pictures) >= 8
+    assert all(record.body.startswith(b"\x89PNG") for record in pictures.values())
 
 
 async def test_a_policy_says_it_for_a_host(folder: Path) -> None:
