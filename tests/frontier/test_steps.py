@@ -24,6 +24,7 @@ from gossamer.records import (
     Validators,
     Verdict,
 )
+from gossamer.rendered import RenderCost
 from gossamer.visit_history import History
 
 URL = "http://a.test/"
@@ -51,7 +52,7 @@ VALUES: tuple[Any, ...] = (
     *(URL, State.QUEUED, Reason.DNS, "a detail"),
     *(3, ("http://a.test/from",), "http://b.test/", 11.0, 71, True, 12, 4, 5, 13.0, 207, 14.0, "ab", "text/plain"),
     *("a title", 15, "http://a.test/to", Verdict("near", "http://c.test/"), CONTENT, 16, True, Validators('"tag"')),
-    *(17, "fr", True, 18, 0.25, History(visits=1), 19, 20, 21.0),
+    *(17, "fr", True, 18, 0.25, History(visits=1), 19, 20, 21.0, RenderCost("mount", 22)),
 )
 FULL = UrlRecord(*VALUES)
 
@@ -95,4 +96,5 @@ def test_a_page_changes_what_it_tells_of_and_nothing_else() -> None:
         language="de",
         noarchive=False,
         failing_since=None,
+        rendered=None,
     )

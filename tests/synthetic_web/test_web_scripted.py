@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -79,9 +80,9 @@ async def test_a_browser_sees_what_the_truth_says() -> None:
             await page.goto(url)
             last = page.locator(f'a[href="{built.anchors[-1].href}"]')
             if kind == "scrolling":
-                for _ in range(applications.PARTS - 1):
-                    await page.evaluate("scrollTo(0, document.body.scrollHeight)")
-                    await page.wait_for_timeout(400)
+                async with asyncio.timeout(PATIENCE_MS / 1000):
+                    while not await last.count():
+                        await page.evaluate("scrollTo(0, document.body.scrollHeight)")
             await last.wait_for(timeout=PATIENCE_MS, state="attached")
             hrefs = await page.eval_on_selector_all("a", "all => all.map((each) => each.getAttribute('href'))")
             sent = answer_at(web, url).anchors
