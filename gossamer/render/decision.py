@@ -12,8 +12,8 @@ from typing import NamedTuple
 from gossamer.render.evidence import NONE, Evidence
 from gossamer.rendered import Gain, When
 
-SAMPLE_SHARE = 0.03  # of pages: a browser takes a hundred times as long as a fetch
-FIRST_SAMPLES = 2.0  # of a worker that has just begun
+SAMPLE_SHARE = 0.002  # of pages: a browser takes as long as a hundred of them, and has to be started
+SAMPLES_MAX = 2.0  # that are saved up
 AGAIN_PAGES = 50  # of a pattern before another look; twice as many after each
 AGAIN_DOUBLINGS = 6
 HOST_TRIES = 4  # pages of a host that gained nothing: then its other patterns are looked at by the sample alone
@@ -28,10 +28,10 @@ class Credit:
     """How many more pages may be rendered on the chance that they gain something."""
 
     def __init__(self) -> None:
-        self._left = FIRST_SAMPLES
+        self._left = 0.0  # a small crawl of ordinary pages starts no browser
 
     def passed(self) -> None:
-        self._left = min(FIRST_SAMPLES, self._left + SAMPLE_SHARE)
+        self._left = min(SAMPLES_MAX, self._left + SAMPLE_SHARE)
 
     def spend(self) -> None:
         self._left -= 1
