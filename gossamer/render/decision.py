@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gossamer.render.evidence import NONE, Evidence
 from gossamer.rendered import Gain, When
 
-SAMPLE_SHARE = 0.002  # of pages: a browser takes as long as a hundred of them, and has to be started
+SAMPLE_SHARE = 0.0005  # of pages: a browser takes as long as a hundred of them, and as a thousand to start
 SAMPLES_MAX = 2.0  # that are saved up
 AGAIN_PAGES = 50  # of a pattern before another look; twice as many after each
 AGAIN_DOUBLINGS = 6

@@ -56,7 +56,7 @@ def evidence_of(body: bytes, page: Page) -> Evidence:
     text_chars = len(page.text) if page.words < MANY_WORDS else LITTLE_CHARS
     if text_chars < SHELL_CHARS:
         return Evidence("shell", 2)
-    if _MOUNT.search(head):
+    if page.words < MANY_WORDS and _MOUNT.search(head):  # beside so much text it is for a part of the page
         return Evidence("mount", 2)
     if text_chars < LITTLE_CHARS and any(_ASKS.search(found[1]) for found in _NOSCRIPT.finditer(head)):
         return Evidence("noscript", 2)
