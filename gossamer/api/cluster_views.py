@@ -39,7 +39,7 @@ class ClusterViews(Views):
         return self._clock.awake() - self._looked_at if self._looked_at is not None else None
 
     def outdate(self) -> None:
-        """What was looked at before now is of no use: the crawl has ended, and its last figures are wanted."""
+        super().outdate()
         self._outdated_at = self._due_at = self._clock.awake()
 
     async def read(self, work: Callable[[View], T]) -> T:

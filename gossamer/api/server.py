@@ -215,5 +215,6 @@ class CrawlServer(Server):
                     break
                 await self._crawl.clock.sleep(LOOK_S)
                 last = await status(self._crawl)
-            self._crawl.crawl.publish("ended", last)
+            self._crawl.views.outdate()
+            self._crawl.crawl.publish("ended", await status(self._crawl))
         self.stop()

@@ -58,7 +58,7 @@ class View(CrawlView):
         self._begun_at = clock.now()
         self._opening_s = 0.0
         self._in_flight_keys: dict[int, frozenset[bytes]] = {}
-        self.is_broken = False
+        self.is_broken = False  # or of no use any more
         super().__init__(path)
 
     @property
@@ -159,6 +159,12 @@ class Views:
     def age_s(self) -> float | None:
         """How old what is read here is; None: it is as the crawl has it."""
         return None
+
+    def outdate(self) -> None:
+        """What was looked at before now is of no use: the crawl has ended, and its last figures are wanted."""
+        with self._lock:
+            if self._held is not None:
+                self._held.view.is_broken = True
 
     async def read(self, work: Callable[[View], T]) -> T:
         """What `work` makes of the crawl, in a thread. It must not keep the view."""

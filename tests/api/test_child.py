@@ -9,7 +9,9 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,8 @@ def test_a_port_that_is_in_use_is_not_the_end_of_the_crawl_and_the_last_figures_
             api = Api(where.split()[-1])
             assert not api.url.endswith(f":{port}")
             event, status = "", {}
+            onlooker = threading.Thread(target=look_on, args=(api.url,))
+            onlooker.start()
             for line in api.ask("GET", "/events", stream=True).iter_lines():
                 name, _, value = line.decode().partition(": ")
                 event = value if name == "event" else event
@@ -56,6 +60,14 @@ def test_a_port_that_is_in_use_is_not_the_end_of_the_crawl_and_the_last_figures_
                     break
             assert (status["state"], status["pages"], status["running"]) == ("complete", PAGES, False)
             assert process.wait(60) == 0
+            onlooker.join(60)
+
+
+def look_on(url: str) -> None:
+    """Read the stores until the server is gone, so that there always is a look that is not old enough to go."""
+    with suppress(requests.RequestException):
+        while True:
+            Api(url).ask("GET", "/pages")
 
 
 def test_where_no_dashboard_can_start_the_crawl_goes_on(seed: str, folder: Path) -> None:

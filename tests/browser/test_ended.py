@@ -43,16 +43,20 @@ def test_a_page_keeps_the_last_figures_of_a_crawl_that_ends_with_its_server(
     begun(web, folder, delay_s=0.05)
     CrawlFolder(folder).set_paused("for the test")
     ending = start("crawl", "--dir", folder, "--serve", f"127.0.0.1:{port}")
-    until(lambda: answers(f"http://127.0.0.1:{port}/health"))
-    window.goto(f"http://127.0.0.1:{port}/")
-    expect(window.locator("#state")).to_have_text("Paused")
-    window.click("#pause")
-    expect(window.locator("#banner")).to_contain_text("The crawl is complete: these are its last figures")
-    expect(window.locator("#state")).to_have_text("Complete")
-    expect(window.locator("#pages")).to_have_text(str(PAGES))
-    assert ending.wait(60) == 0
-    assert float(window.locator(".figures").evaluate("e => getComputedStyle(e).opacity")) == 1
-    tab.close()
+    try:
+        until(lambda: answers(f"http://127.0.0.1:{port}/health"))
+        window.goto(f"http://127.0.0.1:{port}/")
+        expect(window.locator("#state")).to_have_text("Paused")
+        window.click("#pause")
+        expect(window.locator("#banner")).to_contain_text("The crawl is complete: these are its last figures")
+        expect(window.locator("#state")).to_have_text("Complete")
+        expect(window.locator("#pages")).to_have_text(str(PAGES))
+        assert ending.wait(60) == 0
+        assert float(window.locator(".figures").evaluate("e => getComputedStyle(e).opacity")) == 1
+    finally:
+        ending.kill()
+        ending.wait()
+        tab.close()
 
 
 def test_several_crawls_are_shown_started_and_stopped_on_one_page(window: Page, web: str, tmp_path: Path) -> None:
