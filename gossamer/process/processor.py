@@ -40,7 +40,7 @@ from gossamer.shortage import lacking
 
 DEFAULTS = Tree()
 
-# For a page of at most `process.aside_bytes`: twenty times the slowest honest one. Other threads of the process, such
+# For the largest page that is read here: twenty times the slowest honest one. Other threads of the process, such
 # as those that compact its stores, count too.
 TIME_HERE_S_MAX = 8.0
 
@@ -136,7 +136,7 @@ class Processor:
         if reader.head_bytes is not None or not reader.can_be_sandboxed:
             return False
         # A packed body may become a thousand times as large.
-        return reader.is_risky or len(body) > self._aside_bytes or body[:2] == GZIP
+        return reader.is_risky or len(body) > self._aside_bytes * reader.swiftness or body[:2] == GZIP
 
 
 def _with_headers(page: Page, fetched: Fetched, agent: str) -> Page:

@@ -131,10 +131,10 @@ async def test_a_page_is_watched_while_it_is_read_here_and_not_while_it_is_read_
         told.append("read")
 
     processor = Processor(process=ProcessSettings(aside_bytes=1024))
-    small, large = fetched(b"<p>x", "Content-Type: text/html"), fetched(b"<p>" + b"x" * 1024)
+    small, large = fetched(b"<p>x", "Content-Type: text/html"), fetched(b"<p>" + b"x" * 4096)
     assert (await processor.process(URL, small, watched)).text == "x"
     assert told == ["reading", "read"]
-    assert (await processor.process(URL, large, watched)).text == "x" * 1024
+    assert (await processor.process(URL, large, watched)).text == "x" * 4096
     assert told == ["reading", "read"]
     await processor.close()
 
@@ -150,7 +150,7 @@ def without_b() -> Iterator[None]:
 async def test_what_is_read_in_the_sandbox_is_read_as_here() -> None:
     body = b"""<html><head><title>T</title><meta name="otherbot" content="noindex"><link rel=canonical href=/c></head>
         <body><nav><a href="/n?b=2">N</a></nav><p><a href=/p>A page about links</a><img src=/i.png>"""
-    body += b"<p>Some words that make it long enough. " * 50
+    body += b"<p>Some words that make it long enough. " * 150
     headers = ("Content-Type: text/html", "X-Robots-Tag: otherbot: nofollow", "Refresh: 0; url=/r")
     pages = []
     for aside_bytes in (1024, 10_000):
