@@ -276,6 +276,7 @@ class Page(msgspec.Struct, frozen=True, gc=False):
 
     written_links: ClassVar[bytes] = b""  # what the archive writes of its links, where its reader has made that
     links_apart: ClassVar[LinksApart | None] = None  # where its reader has told them apart
+    has_scripts: ClassVar[bool | None] = None  # None: its reader has not looked
 
     def plain(self) -> Page:
         """With all its fields, also those that its reader has not made before somebody asks."""

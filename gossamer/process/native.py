@@ -88,6 +88,7 @@ class ReadPage(Page, frozen=True):
     own_contexts: list[float] = msgspec.field(default_factory=list)
     other_links: list[Link] = msgspec.field(default_factory=list)
     has_texts: bool = True
+    has_scripts: bool = True  # type: ignore[misc]
     again: Any = None  # reads the page with its texts
 
     @property  # type: ignore[misc]

@@ -43,6 +43,7 @@ DEFAULTS = Tree()
 # For the largest page that is read here: twenty times the slowest honest one. Other threads of the process, such
 # as those that compact its stores, count too.
 TIME_HERE_S_MAX = 8.0
+BRIEF_BYTES = 32 << 10  # even a parser that is quadratic in its input takes a second or two for so little
 
 # Directives of X-Robots-Tag with a value of their own; any other word before a colon names a robot.
 _WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
@@ -109,7 +110,7 @@ class Processor:
     def _read_here(self, media_type: str, body: bytes, url: Url, declared: str | None) -> Page:
         """Within a bound of processor time, which a busy machine does not make longer: nothing else ends a parser
         written in C. (ITIMER_PROF is the clock of `gossamer bench --profile`.)"""
-        if not self._may_die:
+        if not self._may_die or (len(body) <= BRIEF_BYTES and media_type not in OWN):
             return self._readers.read(media_type, body, url, declared)
         signal.setitimer(signal.ITIMER_VIRTUAL, TIME_HERE_S_MAX)
         try:

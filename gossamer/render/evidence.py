@@ -50,7 +50,7 @@ SCRIPTS = Evidence("scripts")
 def evidence_of(body: bytes, page: Page) -> Evidence:
     """`body`: of an HTML page; `page`: what was read of it."""
     head = body[:LOOKED_AT_BYTES]
-    if not any(_DATA_TYPE.search(found[1]) is None for found in _SCRIPT.finditer(head)):
+    if page.has_scripts is False or not any(_DATA_TYPE.search(found[1]) is None for found in _SCRIPT.finditer(head)):
         return NONE
     # A text is made of bytes when it is first asked for: of a page with many words nobody needs it.
     text_chars = len(page.text) if page.words < MANY_WORDS else LITTLE_CHARS

@@ -78,12 +78,13 @@ class Renderer:
             or not 0 < fetched.body_bytes < BODY_BYTES_MAX
         ):
             return page
-        evidence = evidence_of(fetched.body[:], page) if when == "auto" else NONE
+        evidence = NONE
+        if when == "auto" and (evidence := evidence_of(fetched.body[:], page)) is NONE:
+            return page
         decision = await self._decision(url, when, evidence, gains)
         if not decision.is_rendered:
-            if evidence is not NONE:
-                self._credit.passed()
-                gains.passed(url)
+            self._credit.passed()
+            gains.passed(url)
             return page
         key = (host_of(url), pattern_of(url))
         looked_at = self._looking.setdefault(key, asyncio.Event())
@@ -104,7 +105,7 @@ class Renderer:
             own, host = gains.of(url)
             decision = decide(when, evidence, own, host, self._credit)
             looked_at = self._looking.get((host_of(url), pattern_of(url)))
-            if when != "auto" or evidence is NONE or decision.why == "pattern" or looked_at is None:
+            if when != "auto" or decision.why == "pattern" or looked_at is None:
                 return decision
             await looked_at.wait()
 

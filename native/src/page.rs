@@ -17,7 +17,7 @@ use crate::words::{Fingerprint, Words, PIECE_CHARS};
 
 const DESCRIPTION_CHARS_MAX: usize = 1000;
 const LINKS_MAX: usize = 20_000;
-const FIELDS: usize = 24;
+const FIELDS: usize = 25;
 const SHORT_BYTES: usize = 4096;
 const LARGE_BYTES: usize = 128 << 10;
 const MEMORY_FACTOR: usize = 16; // of a page of many small elements
@@ -128,6 +128,8 @@ pub fn read(wanted: &Wanted, tables: &Tables, choice: &Choice, scratch: &mut Scr
     out.truth(said.forbids("nofollow"));
     out.text("noarchive");
     out.truth(said.robots.contains("noarchive"));
+    out.text("has_scripts");
+    out.truth(said.has_scripts);
     out.text("headings");
     out.list(reading.headings.len());
     reading.headings.iter().for_each(|heading| out.text(heading));

@@ -21,6 +21,7 @@ pub struct Said<'t> {
     pub base: Option<String>,
     pub canonical: Option<String>,
     pub language: String,
+    pub has_scripts: bool, // of any kind, data as well
     pub description: String,
     pub social_description: String,
     pub robots: HashSet<String>,
@@ -79,6 +80,7 @@ impl<'t> Said<'t> {
             base: None,
             canonical: None,
             language: String::new(),
+            has_scripts: false,
             description: String::new(),
             social_description: String::new(),
             robots: HashSet::new(),
@@ -109,7 +111,11 @@ impl<'t> Said<'t> {
             reading.add(&values.get(Name::Href), &folded(&values.get(Name::Alt)), &lower(&rel), true);
         } else if tag == tags.frame || tag == tags.iframe {
             reading.add(&Values::of(node, self.tables).get(Name::Src), "", "frame", true);
-        } else if self.wants_scripts && tag == tags.script {
+        } else if tag == tags.script {
+            self.has_scripts = true;
+            if !self.wants_scripts {
+                return false;
+            }
             reading.add(&Values::of(node, self.tables).get(Name::Src), "", "script", true);
         } else if self.wants_images && tags.pictures.contains(&tag) {
             self.picture(node, reading);

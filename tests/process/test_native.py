@@ -174,6 +174,22 @@ def test_queries_in_the_encoding_of_the_page_are_left_to_the_reference(reader: n
     assert [link.url for link in page.links] == ["http://www.h.test/?q=%E6%F3%EA"]
 
 
+@pytest.mark.parametrize(
+    ("markup", "has_scripts"),
+    [
+        ("<p>x<script>1</script>", True),
+        ("<head><SCRIPT src=x></script>", True),
+        ("<ul><li><a href=x><script type=application/json>1</script>", True),
+        ("<svg><script>1</script></svg>", True),
+        ("<p>script", False),
+        ("<!-- <script> --><p>", False),
+    ],
+)
+def test_scripts_are_noticed_where_there_are_any(reader: native.Reader, markup: str, has_scripts: bool) -> None:
+    assert reader.read(markup.encode(), URL).has_scripts is has_scripts
+    assert html.process(markup.encode(), URL).has_scripts is None  # it leaves that to others
+
+
 def test_text_is_made_when_it_is_asked_for(reader: native.Reader) -> None:
     page = reader.read("<title>t</title><p>grün</p>".encode(), URL)
     assert isinstance(page, native.ReadPage)
