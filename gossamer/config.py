@@ -1,6 +1,6 @@
 """Configuration: one frozen, typed tree, and where each of its values came from.
 
-The tree itself is in settings.py. A setting has one name everywhere: `body_bytes_max` under `[fetch]` in a file,
+The tree itself is in settings. A setting has one name everywhere: `body_bytes_max` under `[fetch]` in a file,
 `GOSSAMER_FETCH_BODY_BYTES_MAX` in the environment, `fetch.body_bytes_max` in messages and in `gossamer config`. It is
 filled in layers, the later one winning:
 
@@ -33,8 +33,8 @@ import msgspec
 from msgspec import Struct, inspect
 
 from gossamer import atomic
-from gossamer.retired_settings import RETIRED
 from gossamer.settings import ORDERED, Tree
+from gossamer.settings.retired import RETIRED
 from gossamer.text import meant, without_secrets
 
 FILE_NAME = "gossamer.toml"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.config import ConfigError, Configuration, as_toml, load
-from gossamer.retired_settings import RETIRED
-from gossamer.settings import CrawlSettings, FetchSettings, Tree, seconds, size
+from gossamer.settings import CrawlSettings, FetchSettings, Tree
+from gossamer.settings.kinds import seconds, size
+from gossamer.settings.retired import RETIRED
 
 PARTITIONS = "[crawl]\npartitions = 8\n"
 

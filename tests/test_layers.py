@@ -25,7 +25,6 @@ WORDS = {
     "text",
     "resemblance",
     "interfaces",
-    "retired_settings",
     "settings",
     "config",
     "clock",

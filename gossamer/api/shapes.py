@@ -33,7 +33,7 @@ from msgspec import Meta, Struct
 
 from gossamer.records import Reason, State
 from gossamer.rendered import When
-from gossamer.settings import Region
+from gossamer.settings.kinds import Region
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Url = Annotated[str, Meta(min_length=1, max_length=8192)]

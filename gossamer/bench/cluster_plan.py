@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, get_type_hints
 
 from gossamer.bench.planning import GB, TB, Assumptions, Plan
-from gossamer.settings import DAY_S
+from gossamer.settings.kinds import DAY_S
 
 HOUR_S = 3600.0
 MONTH_S = 30 * DAY_S

@@ -23,7 +23,7 @@ from typing import get_args
 
 import msgspec
 
-from gossamer import config, settings
+from gossamer import config
 from gossamer.commands.verb import host_name, must_be_whole, number, say, whole
 from gossamer.config import UsageError
 from gossamer.folder import CrawlFolder
@@ -33,7 +33,7 @@ from gossamer.frontier.rules.priority import with_start
 from gossamer.inspect.view import CrawlView, bracketed
 from gossamer.maintenance import operator_changes
 from gossamer.rendered import When
-from gossamer.settings import FrontierSettings
+from gossamer.settings import FrontierSettings, kinds
 from gossamer.text import meant
 from gossamer.url.site import host_of
 from gossamer.url.typed import PRIORITIES, NotASeed, priority_in, url_in
@@ -172,14 +172,14 @@ def authority_in(row: list[str], settings: FrontierSettings) -> tuple[str, float
 
 def seconds(text: str) -> float:
     try:
-        return settings.seconds(text)
+        return kinds.seconds(text)
     except ValueError as fault:
         raise argparse.ArgumentTypeError(str(fault)) from fault
 
 
 def bytes_in(text: str) -> int:
     try:
-        return settings.size(text)
+        return kinds.size(text)
     except ValueError as fault:
         raise argparse.ArgumentTypeError(str(fault)) from fault
 

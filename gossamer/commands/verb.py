@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gossamer import config, settings
+from gossamer import config
 from gossamer.clock import RealClock
 from gossamer.config import ConfigError, UsageError
 from gossamer.folder import CrawlFolder
 from gossamer.records import Url
+from gossamer.settings import Tree, kinds
 from gossamer.text import COMMAND, meant, printable
 from gossamer.url.canonical import canonicalize, choose_for
 from gossamer.url.link_filter import LinkFilter
@@ -67,7 +68,7 @@ def must_be_whole(folder: CrawlFolder, verb: str) -> None:
         )
 
 
-def choose_urls(tree: settings.Tree) -> None:
+def choose_urls(tree: Tree) -> None:
     """What a URL is to this crawl. A filter that means nothing is found out now, and not by each worker."""
     choose_for(tree)
     try:
@@ -118,7 +119,7 @@ def number(text: str) -> float:
 def since(text: str) -> float:
     """A moment: so long ago (`2h`), or a date with or without a time, in UTC where no zone is given."""
     try:
-        return RealClock().now() - settings.seconds(text)
+        return RealClock().now() - kinds.seconds(text)
     except ValueError:
         pass
     try:

@@ -39,7 +39,8 @@ from gossamer.process.media_types import load_own
 from gossamer.rendered import When
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.seeds import SeedList, Spooled
-from gossamer.settings import Tree, seconds
+from gossamer.settings import Tree
+from gossamer.settings.kinds import seconds
 from gossamer.url.canonical import canonicalize, choose_for
 from gossamer.url.site import host_of
 from gossamer.url.typed import seed_in

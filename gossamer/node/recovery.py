@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer.clock import Clock
 from gossamer.cluster.kafka.board import Board
-from gossamer.settings import DAY_S
+from gossamer.settings.kinds import DAY_S
 from gossamer.supervisor.worker_pool import WorkerPool
 
 ACCEPT = "accept/"

@@ -34,7 +34,7 @@ import msgspec
 from gossamer.interfaces import NotRead
 from gossamer.process.sandbox_process import NO_MEMORY, OUT_OF_MEMORY, Question, Setup, framed
 from gossamer.records import Body, Page, Url
-from gossamer.settings import GIB, MIB
+from gossamer.settings.kinds import GIB, MIB
 from gossamer.shortage import no_memory
 from gossamer.url.site import host_of, site_of
 

@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 
 from gossamer.render.devtools import BrowserGone, CommandFailed, Connection
-from gossamer.settings import MIB, RenderSettings
+from gossamer.settings import RenderSettings
+from gossamer.settings.kinds import MIB
 
 START_S = 30.0
 ANSWER_S = 10.0  # for what a browser does at once: on a busy machine too

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from gossamer.clock import Clock
 from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Refused, Url
-from gossamer.settings import HOUR_S, MIB, MINUTE_S
+from gossamer.settings.kinds import HOUR_S, MIB, MINUTE_S
 
 CACHE_BYTES_MAX = 32 * MIB
 ENTRY_BYTES = 1000  # of an empty one

@@ -28,7 +28,8 @@ from gossamer.render.loading import Fetch, Loading
 from gossamer.render.pool import Pool, PoolClosed
 from gossamer.render.showing import Showing, Shown
 from gossamer.rendered import RenderCost, RenderCounts, Rendered, When
-from gossamer.settings import MIB, RenderSettings
+from gossamer.settings import RenderSettings
+from gossamer.settings.kinds import MIB
 from gossamer.url.patterns import pattern_of
 from gossamer.url.site import host_of
 

@@ -26,7 +26,8 @@ from gossamer.render.devtools import BrowserGone, CommandFailed, PageDied, Sessi
 from gossamer.render.loading import Loading
 from gossamer.render.scripts import BEFORE, READ, SCROLL, SIZE
 from gossamer.rendered import Loaded
-from gossamer.settings import MIB, RenderSettings
+from gossamer.settings import RenderSettings
+from gossamer.settings.kinds import MIB
 from gossamer.url.canonical import canonicalize
 
 VIRTUAL_MS = 5000

@@ -33,7 +33,7 @@ from msgspec import Meta, Struct
 from gossamer.config import ConfigError
 from gossamer.headers import ExtraHeaders
 from gossamer.records import Url
-from gossamer.settings import Header
+from gossamer.settings.kinds import Header
 from gossamer.url.canonical import canonicalize
 from gossamer.url.site import clock_name, host_of
 

@@ -21,7 +21,7 @@ import msgspec
 from gossamer.cluster.ownership import History
 from gossamer.interfaces import Objects
 from gossamer.records import Place
-from gossamer.settings import DAY_S
+from gossamer.settings.kinds import DAY_S
 
 FILES = "snapshots/files/"
 KEPT = 2  # valid manifests of a partition

@@ -42,7 +42,8 @@ from gossamer.records import Answer, Claim, Lease, Link, Outcome, Place, Result
 from gossamer.schedule.planner import Planner
 from gossamer.schedule.ranks import Ranks
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
-from gossamer.settings import DAY_S, FrontierSettings, Tree
+from gossamer.settings import FrontierSettings, Tree
+from gossamer.settings.kinds import DAY_S
 from gossamer.url.link_filter import LinkFilter
 from gossamer.visitor.cookies import Jar
 from gossamer.worker.restore import Restored

@@ -21,7 +21,8 @@ from gossamer.archive.storage import FolderStorage, Storage
 from gossamer.archive.warc import WarcArchive
 from gossamer.export.positions import Export
 from gossamer.records import Claim, Exchange, Fetched, Lease, Link, Outcome, Page, Place, Url, Verdict
-from gossamer.settings import MIB, ArchiveSettings
+from gossamer.settings import ArchiveSettings
+from gossamer.settings.kinds import MIB
 from tests.archive.outside import seen_by_all
 from tests.s3.server import server
 

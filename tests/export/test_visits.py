@@ -18,7 +18,7 @@ from gossamer.export import parquet
 from gossamer.export.rows import LINKS, PAGES, link_rows, page_row
 from gossamer.interfaces import Archive
 from gossamer.records import Link, Outcome, Place, Verdict
-from gossamer.settings import MIB
+from gossamer.settings.kinds import MIB
 from tests.archive.outcomes import STARTED_AT, fetched, moved, outcome, pages
 from tests.s3.server import server
 from tests.worker.places import objects_in

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from gossamer.fetch.robots import Robots, decide, rules_of
 from gossamer.fetch.rules import SHOWN_CHARS_MAX, Explanation, Field, as_written, path_of, readable, records
 from gossamer.records import RobotsCopy
-from gossamer.settings import Product, RobotsSettings
+from gossamer.settings import RobotsSettings
+from gossamer.settings.kinds import Product
 from gossamer.url.canonical import canonicalize
 from tests.cases import Row, rows
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gossamer.settings import KIB, FetchSettings
+from gossamer.settings import FetchSettings
+from gossamer.settings.kinds import KIB
 
 BODY_BYTES_MAX = 64 * KIB
 

@@ -21,7 +21,8 @@ from gossamer.interfaces import NotRead
 from gossamer.process import sandbox
 from gossamer.process.processor import Processor
 from gossamer.records import Page
-from gossamer.settings import MIB, ProcessSettings
+from gossamer.settings import ProcessSettings
+from gossamer.settings.kinds import MIB
 from tests.process import own_processors
 from tests.process.documents import fetched, pdf_bomb, pdf_of
 

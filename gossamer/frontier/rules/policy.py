@@ -13,7 +13,8 @@ from msgspec import Meta
 
 from gossamer.records import Host
 from gossamer.rendered import When
-from gossamer.settings import PolitenessSettings, Region
+from gossamer.settings import PolitenessSettings
+from gossamer.settings.kinds import Region
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
