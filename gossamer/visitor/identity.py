@@ -15,7 +15,7 @@ import os
 import secrets
 from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,16 +23,21 @@ from gossamer.config import ConfigError
 from gossamer.records import Url
 from gossamer.url.canonical import canonicalize
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 VALID_S = 300  # a fetcher may have to wait, and clocks differ
 WELL_KNOWN = "/.well-known/http-message-signatures-directory"
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
 
 
+class Key(Protocol):
+    """An Ed25519 key of `cryptography`, which is imported only where requests are signed."""
+
+    def sign(self, data: bytes, /) -> bytes: ...
+
+    def public_key(self) -> Any: ...
+
+
 class Identity:
-    def __init__(self, key: Ed25519PrivateKey, url: str) -> None:
+    def __init__(self, key: Key, url: str) -> None:
         """`url`: the origin at which the public key is published."""
         self._key = key
         self._agent = f'"{url}"'
@@ -70,7 +75,7 @@ def load(file: str, url: str) -> Identity | None:
     where = f"fetch.identity_key: {file}"
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - of an extra
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - of an extra
     except ModuleNotFoundError:
         raise ConfigError(f"{where}: to sign requests needs: pip install 'gossamer[identity]'") from None
     try:
@@ -85,9 +90,9 @@ def load(file: str, url: str) -> Identity | None:
 
 
 def make(file: Path) -> None:
-    """A new key, which nobody else can read. Raises ConfigError where there is such a file, and FileNotFoundError."""
+    """A new key, which nobody else can read. Raises OSError: FileExistsError where there is such a file."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - of an extra
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat  # noqa: PLC0415 - of an extra
 
     text = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

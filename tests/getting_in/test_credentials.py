@@ -109,7 +109,7 @@ async def test_a_fetcher_gets_the_secrets_of_its_job_and_brings_back_none(
     file, join = tmp_path / "credentials.toml", f"127.0.0.1:{free_port()}"
     async with raw_server() as server:
         file.write_text(f'["{server.url("/basic/")}"]\nbasic = "env:SITE_LOGIN"\n')
-        answers(server, {"/": html('<a href="/basic/a">a</a>'), "/basic/a": html("behind the door")}, guard)
+        answers(server, {"/": html('<a href="/basic/a">a</a>'), "/basic/a": html("behind a password")}, guard)
         fetcher = await start("fetcher", "--join", join, "--allow-private", *flags)
         try:
             listed = await crawl(folder, server.url("/"), file, "--fetchers", join)
