@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer.headers import header_in
+from gossamer.process.markdown.document import markdown_of_page
 from gossamer.process.text import decode
 from gossamer.records import (
     Body,
@@ -59,6 +60,14 @@ class Crawled(msgspec.Struct, frozen=True):
     def main_text(self) -> str:
         """The text without menus, footers and the like: paragraphs, items, rows and lines of code apart."""
         return self.page.main_text
+
+    @property
+    def markdown(self) -> str:
+        """The main text as Markdown: headings, lists, tables, links and code. Made anew each time it is asked for."""
+        body, content_type = self.page.document, "text/html; charset=utf-8"
+        if not body:
+            body, content_type = self.body[:], self.header("Content-Type") or ""
+        return markdown_of_page(self.page, body, content_type)
 
     @property
     def language(self) -> str:
