@@ -57,14 +57,18 @@ def text_as_markdown(page: Page) -> Page:
 
 
 def markdown_of(document: html.Parsed, links: Links) -> str:
-    if (root := document.tree.root) is None or not document.blocks:
-        return ""
-    writer = Writer(Place(document), links)
     try:
-        _walk(root, writer)
+        return written(document, links)
     except Lost:  # it was never met; the words count more than their form
         chosen = document.chosen or range(len(document.blocks))
         return "\n\n".join([text_lines(document.blocks[number]) for number in chosen])
+
+
+def written(document: html.Parsed, links: Links) -> str:
+    """Raises `Lost`, where the two walks do not agree."""
+    writer = Writer(Place(document), links)
+    if (root := document.tree.root) is not None:
+        _walk(root, writer)
     return str(writer.blocks)
 
 

@@ -41,7 +41,8 @@ def test_what_becomes_of_elements(markup: str, wanted: str) -> None:
 
 def test_links_are_those_of_the_crawl() -> None:
     text = """<p><a href="../b?z=1&utm_source=x&a=2#part">one</a>, <a href="mailto:a@b.test">two</a>,
-        <a href="#here">three</a>, <a href="/w/x_(y)">four [4]</a>!<a href=z>five</a>, <a href="javascript:x()">six</a>,
+        <a href="#here">three</a>, <a href="/w/x_(y)">four [4]</a>!<a href=z>five</a>,
+        <a href="javascript:x()">six</a>,
         <a href="?q=1&amp;copy;=2">7</a>, and a text that is long enough to be no list of links at all."""
     found = [(node.text(), node.attributes["href"]) for node in read_back(markdown(text)).css("a")]
     assert found == [
