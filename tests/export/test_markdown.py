@@ -42,8 +42,9 @@ def texts(out: Path) -> dict[str, str]:
 def test_every_original_has_a_file_with_its_text(crawled: Path, tmp_path: Path) -> None:
     said = exported(crawled, "markdown", tmp_path / "out")
     found = texts(tmp_path / "out")
-    ran = command("export", crawled, "--to", "jsonl", "--text", "--markdown")
-    rows = {row["url"]: row for row in ran.lines()}
+    exported(crawled, "jsonl", tmp_path / "pages.jsonl", "--text", "--markdown")
+    lines = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = {row["url"]: row for row in lines}
     wanted = {url: row for url, row in rows.items() if row["text"]}
     assert found.keys() == wanted.keys() and len(found) > 20
     assert said["visits"] + 1 == len(rows)  # one of them forbids copies of itself
