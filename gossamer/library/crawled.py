@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer.headers import header_in
-from gossamer.process.markdown.document import markdown_of_page
 from gossamer.process.text import decode
 from gossamer.records import (
     Body,
@@ -64,6 +63,8 @@ class Crawled(msgspec.Struct, frozen=True):
     @property
     def markdown(self) -> str:
         """The main text as Markdown: headings, lists, tables, links and code. Made anew each time it is asked for."""
+        from gossamer.process.markdown.document import markdown_of_page  # noqa: PLC0415 - 20 ms that most need not
+
         body, content_type = self.page.document, "text/html; charset=utf-8"
         if not body:
             body, content_type = self.body[:], self.header("Content-Type") or ""

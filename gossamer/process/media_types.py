@@ -150,7 +150,7 @@ class Readers:
         """`read_html`: html.process, or the native reader, which does the same. `as_markdown`: the main text is."""
         self._as_markdown: Callable[[Page], Page] | None = None  # of pages that are no HTML
         if as_markdown:
-            from gossamer.process.markdown import document  # noqa: PLC0415 - no crawl needs it
+            from gossamer.process.markdown import document  # noqa: PLC0415 - 20 ms that no crawl needs
 
             read_html, self._as_markdown = document.process, document.text_as_markdown
         chosen = partial(read_html, agent=agent, links_from=process.links_from)
