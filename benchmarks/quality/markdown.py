@@ -71,7 +71,8 @@ def main() -> None:
 
 def wanted(path: Path, notes: dict[str, Notes]) -> bool:
     return (
-        path.suffix in (".html", ".htm")
+        path.is_file()
+        and path.suffix in (".html", ".htm")
         and path.stat().st_size < PAGE_BYTES_MAX
         and (not notes or path.name in notes)
     )
