@@ -67,7 +67,8 @@ MISTAKES = [
     ),
     (
         "export D --to parqet --out tables",
-        "export: --to: 'parqet' is not known: did you mean parquet? wanted one of parquet, markdown, jsonl, cdxj, links, "
+        "export: --to: 'parqet' is not known: did you mean parquet? wanted one of parquet, markdown, jsonl, cdxj, "
+        "links, "
         "hostgraph, kafka, postgres (see `gossamer export --help`)",
         USAGE,
     ),
