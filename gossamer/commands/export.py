@@ -1,6 +1,7 @@
 """`gossamer export`: hand a crawl's result on, whole at first and then what is new, also while the crawl runs.
 
     parquet      a folder with pages/, links/ and hosts/
+    markdown     a folder with a file for each page (export/markdown.py)
     jsonl        a row of `pages` a line                                 all four: a file, or standard output
     cdxj         the index to replay the archive by
     links        a link a line
@@ -30,11 +31,14 @@ from gossamer.clock import RealClock
 from gossamer.commands.verb import OneOf
 from gossamer.config import UsageError
 from gossamer.export import positions
-from gossamer.export.formats import LINE_FORMATS, ExportView, Source, Texts, to_parquet
+from gossamer.export.formats import LINE_FORMATS, ExportView, Source, to_parquet
+from gossamer.export.markdown import FILES_MAX, to_markdown
 from gossamer.export.positions import Export, ExportsFault
+from gossamer.export.rows import MARKDOWN, TEXT
 from gossamer.export.sinks.feed import Feed, alone, sink_of
 from gossamer.export.sinks.sink import PACKAGES, SinkAway, SinkRefused, wanted
-from gossamer.export.targets import BucketTarget, LocalTarget, Target
+from gossamer.export.stored import Addition, StoredPages
+from gossamer.export.targets import LAYOUTS, BucketTarget, LocalTarget, Target
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.runtime.event_loop import in_loop
 from gossamer.runtime.temporary import temporary_folder
@@ -43,12 +47,13 @@ from gossamer.text import counted
 
 EXAMPLES = """
 gossamer export crawl-example.com --to parquet --out tables
+gossamer export crawl-example.com --to markdown --out texts
 gossamer export crawl-example.com --to jsonl --text | head
 gossamer export crawl-example.com --to cdxj --out s3://bucket/index.cdxj
 """
 
-FORMATS = ("parquet", "jsonl", "cdxj", "links", "hostgraph", *PACKAGES)
-FLAGS = ("text", "with_noindex", "with_noarchive")
+FORMATS = ("parquet", "markdown", "jsonl", "cdxj", "links", "hostgraph", *PACKAGES)
+FLAGS = ("text", "markdown", "with_noindex", "with_noarchive")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -84,8 +89,8 @@ def check(arguments: argparse.Namespace) -> None:
                 f"{given[-1]} is not for --to {to}: its records have no text, and say what a page asks for"
             )
         return
-    if to == "parquet" and out in (None, "-"):
-        raise UsageError("--to parquet needs a folder: name one with --out")
+    if to in LAYOUTS and out in (None, "-"):
+        raise UsageError(f"--to {to} needs a folder: name one with --out")
     if to == "parquet" and find_spec("pyarrow") is None:
         raise UsageError(
             "--to parquet needs pyarrow, which is not installed: pip install pyarrow (with pipx: pipx inject "
@@ -97,13 +102,13 @@ def check(arguments: argparse.Namespace) -> None:
         where = urlsplit(out)
         if where.scheme not in ("s3", "s3a") or not where.netloc or set(where.netloc) & set(":@"):
             raise UsageError(f"--out {out}: wanted s3://BUCKET/NAME; keys come from the environment (AWS_...)")
-        if to != "parquet" and not where.path.strip("/"):
+        if to not in LAYOUTS and not where.path.strip("/"):
             raise UsageError(
                 f"--out {out}: --to {to} needs the name of an object, as in {out.rstrip('/')}/pages.{to}"
             )
-    elif to == "parquet" and Path(out).is_file():
-        raise UsageError(f"--out {out} is a file; --to parquet needs a folder")
-    elif to != "parquet" and Path(out).is_dir():
+    elif to in LAYOUTS and Path(out).is_file():
+        raise UsageError(f"--out {out} is a file; --to {to} needs a folder")
+    elif to not in LAYOUTS and Path(out).is_dir():
         raise UsageError(f"--out {out} is a folder; --to {to} needs a file, or no --out for standard output")
 
 
@@ -121,10 +126,13 @@ def hand_on(crawl: Path, arguments: argparse.Namespace) -> None:
             view.archive_ends(),
             arguments.with_noindex,
             arguments.with_noarchive,
-            open_things.enter_context(Texts(tree)) if arguments.text else None,
+            additions(arguments, tree, open_things),
         )
         if arguments.to == "parquet" and target is not None:
             to_parquet(source, target.path)
+        elif arguments.to == "markdown" and target is not None:
+            pages = open_things.enter_context(StoredPages(tree, as_markdown=True))
+            to_markdown(source, target.path, pages, FILES_MAX if isinstance(target, LocalTarget) else None)
         else:
             LINE_FORMATS[arguments.to](source, target.path if target else None)
         if target is not None:
@@ -155,15 +163,25 @@ async def feed(crawl: Path, arguments: argparse.Namespace) -> None:
     print(json.dumps(facts) if arguments.json else f"{sink.sink.target}: {counted(sink.handed_on, 'new visit')}")
 
 
+def additions(arguments: argparse.Namespace, tree: Tree, open_things: ExitStack) -> list[Addition]:
+    """What rows of pages have besides."""
+    wanted = {TEXT: arguments.text, MARKDOWN: arguments.markdown}
+    return [
+        open_things.enter_context(StoredPages(tree, as_markdown=column == MARKDOWN)).addition(column)
+        for column, is_wanted in wanted.items()
+        if is_wanted and arguments.to in ("parquet", "jsonl")
+    ]
+
+
 def target_of(arguments: argparse.Namespace, tree: Tree, open_things: ExitStack) -> Target | None:
     """None: standard output."""
-    is_folder = arguments.to == "parquet"
+    layout = LAYOUTS.get(arguments.to)
     if arguments.out is None or arguments.out == "-":
         return None
     if "://" not in arguments.out:
-        return LocalTarget(Path(arguments.out).resolve(), is_folder=is_folder)
+        return LocalTarget(Path(arguments.out).resolve(), layout)
     work = open_things.enter_context(temporary_folder())
-    return BucketTarget(arguments.out, tree.archive.options, work, is_folder=is_folder)
+    return BucketTarget(arguments.out, tree.archive.options, work, layout)
 
 
 def begun(crawl: Path, target: Target, wanted: Export, *, is_full: bool) -> Export:
@@ -244,11 +262,12 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--out",
         metavar="TARGET",
-        help="a folder for parquet, else a file (.gz packs it), here or at s3://BUCKET/NAME; without, it is printed; "
-        "for a sink its servers, where the crawl has no setting",
+        help="a folder for parquet and markdown, else a file (.gz packs it), here or at s3://BUCKET/NAME; without, "
+        "it is printed; for a sink its servers, where the crawl has no setting",
     )
     verb.add_argument("--full", action="store_true", help="everything once more, in place of what the target has")
     verb.add_argument("--text", action="store_true", help="with the text of every page (parquet and jsonl)")
+    verb.add_argument("--markdown", action="store_true", help="the same as Markdown (parquet and jsonl)")
     verb.add_argument("--with-noindex", action="store_true", help="also pages that do not want to be indexed")
     verb.add_argument("--with-noarchive", action="store_true", help="also the text of pages that forbid copies")
     verb.add_argument("--forget", metavar="TARGET", help="fill this target no more; its files stay")

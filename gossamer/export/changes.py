@@ -15,7 +15,8 @@ from gossamer.archive.content import content, visit_at
 from gossamer.archive.opening import open_storage
 from gossamer.archive.visits import visits
 from gossamer.cluster.partitions import partition_of
-from gossamer.export.formats import ExportView, Texts
+from gossamer.export.formats import ExportView
+from gossamer.export.stored import StoredPages
 from gossamer.records import Place, Url, UrlRecord
 from gossamer.schedule.recrawl import again_when_gone_s
 from gossamer.text import moment
@@ -70,13 +71,13 @@ def differences(view: ExportView, changed: Iterable[Change], since: float) -> It
     before = _places_before(view, {change.known.url for change in found}, since)
     tree = view.configuration.tree
     storage = open_storage(tree.archive, view.folder.archive)
-    with Texts(tree) as texts:
+    with StoredPages(tree) as pages:
         for change in found:
             place, now = before.get(change.known.url), content(storage, change.known, view.state)
             if place is None or now is None:
                 yield change, [NOT_STORED]
                 continue
-            old, new = texts.of(visit_at(storage, place)), texts.of(now)
+            old, new = pages.text(visit_at(storage, place)), pages.text(now)
             if old is None or new is None:
                 yield change, [NO_TEXT]
                 continue

@@ -7,16 +7,14 @@ short is simply done again.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
 from pathlib import Path
-from typing import Self
 
 from gossamer.archive.opening import open_storage
 from gossamer.archive.visits import Visit, visits
@@ -24,10 +22,11 @@ from gossamer.atomic import replacing
 from gossamer.export.cdxj import cdxj_line, file_in, without_repeats
 from gossamer.export.graph import HOST_GRAPH, added_up, counted, written_before
 from gossamer.export.lines import Encode, encoder, json_line, lines_in, written
-from gossamer.export.rows import HOSTS, LINKS, PAGES, TEXT, Column, Row, host_row, link_rows, page_row
+from gossamer.export.rows import HOSTS, LINKS, PAGES, Column, Row, host_row, link_rows, page_row
 from gossamer.export.sorting import sorted_lines
+from gossamer.export.stored import Addition
 from gossamer.inspect.view import CrawlView
-from gossamer.records import Exchange, Fetched, Place, UrlRecord
+from gossamer.records import Place, UrlRecord
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.schedule.ranks import Ranks
 from gossamer.settings import Tree
@@ -49,7 +48,7 @@ class Source:
     until: Mapping[int, Place]
     with_noindex: bool = False
     with_noarchive: bool = False
-    texts: Texts | None = None
+    additions: Sequence[Addition] = ()
     handed_on: int = 0
     left_out: int = 0
 
@@ -87,12 +86,12 @@ class Source:
 
     @property
     def page_columns(self) -> tuple[Column, ...]:
-        return (*PAGES, TEXT) if self.texts else PAGES
+        return (*PAGES, *[column for addition in self.additions for column in addition.columns])
 
     def page_row(self, visit: Visit, known: UrlRecord | None) -> Row:
         rank = self.ranks.pages.rank(visit.url) if self.ranks else None
-        row = page_row(visit, known, self.crawl, rank)
-        return (*row, self.texts.of(visit) if self._may_show(known) else None) if self.texts else row
+        row, may_show = page_row(visit, known, self.crawl, rank), self._may_show(known)
+        return (*row, *[each for addition in self.additions for each in addition.row(visit, may_show=may_show)])
 
     def _may_show(self, known: UrlRecord | None) -> bool:
         return self.with_noarchive or known is None or not known.noarchive
@@ -109,38 +108,6 @@ class Source:
 def crawl_name(tree: Tree, folder: Path) -> str:
     """As records and tables have it. Of a cluster all nodes, and whoever looks into it, say the same."""
     return tree.cluster.name if tree.cluster.kafka else folder.resolve().name
-
-
-class Texts:
-    """The text of a page, made of its stored body once more by what made it the first time."""
-
-    def __init__(self, tree: Tree) -> None:
-        from gossamer.process.processor import Processor  # noqa: PLC0415 - 240 ms that most exports need not
-
-        self._loop = asyncio.new_event_loop()
-        self._processor = Processor(
-            tree.crawl.user_agent_token,
-            tree.process,
-            schemes=tree.fetch.schemes,
-            parameters_dropped=tree.crawl.parameters_dropped,
-            parameters_kept=tree.crawl.parameters_kept,
-        )
-
-    def of(self, visit: Visit) -> str | None:
-        """None where the archive has no content of this visit: it is that of `same_as`."""
-        if visit.kind == "revisit" or visit.is_redirect:
-            return None
-        head, body = visit.content
-        exchange = Exchange(b"", head, visit.status or 0, visit.ip, visit.at, visit.at, 0.0)
-        page = self._loop.run_until_complete(self._processor.process(visit.url, Fetched(exchange, body)))
-        return page.main_text or page.text or None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.run_until_complete(self._processor.close())
-        self._loop.close()
 
 
 def to_parquet(source: Source, folder: Path) -> None:

@@ -12,10 +12,11 @@ from pyarrow import parquet
 from gossamer.export.rows import Column, Row
 
 ROWS_MAX = 20_000  # of a row group: a few MB, and large enough to compress well
-TEXT_CHARS_MAX = 16 << 20  # of the last column, where that is a page's whole text
+TEXT_CHARS_MAX = 16 << 20  # of columns with the texts of whole pages
 TYPES = {
     "text": pa.string(),
     "word": pa.string(),
+    "document": pa.string(),
     "time": pa.timestamp("us"),  # in UTC; with a time zone DuckDB would need another package to show it in Python
     "bool": pa.bool_(),
     "int16": pa.int16(),
@@ -37,13 +38,13 @@ class ParquetTable(AbstractContextManager["ParquetTable"]):
             compression="zstd",
             use_dictionary=[column.name for column in columns if column.type == "word"],
         )
+        self._documents = [number for number, column in enumerate(columns) if column.type == "document"]
         self._rows: list[Row] = []
         self._text_chars = 0
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
-        if isinstance(row[-1], str):
-            self._text_chars += len(row[-1])
+        self._text_chars += sum([len(row[number] or "") for number in self._documents])
         if len(self._rows) >= ROWS_MAX or self._text_chars >= TEXT_CHARS_MAX:
             self._write()
 

@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 
 class Column(NamedTuple):
     name: str
-    type: str  # text | word (text with few values) | time | bool | int16 | int32 | int64 | double
+    type: str  # text | word (few values) | document (a whole page) | time | bool | int16 | int32 | int64 | double
 
 
 def columns(text: str) -> tuple[Column, ...]:
@@ -48,7 +48,9 @@ PAGES = columns(
     "url_hash:text priority_score:double is_duplicate:bool rendered:bool render_requests:int32 render_bytes:int64 "
     "render_seconds:double"
 )
-TEXT = Column("text", "text")  # one more of PAGES, where it is asked for
+# More of PAGES, where they are asked for.
+TEXT = Column("text", "document")
+MARKDOWN = Column("markdown", "document")
 LINKS = columns(
     "source_url:text target_url:text anchor:text rel:word position:word lastmod:text source_host:word "
     "target_host:word fetch_time:time"

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gossamer.archive.bucket import CHUNK_BYTES, BucketStorage
 
-TABLES = ("pages", "links", "hosts")
+
+class Layout(NamedTuple):
+    """Of a target that is a folder: the folders in it that we fill, and how the names of our files end."""
+
+    folders: tuple[str, ...]
+    ending: str
+
+    def files(self, path: Path) -> list[Path]:
+        return sorted(file for folder in self.folders for file in (path / folder).rglob(f"*{self.ending}"))
+
+
+LAYOUTS = {"parquet": Layout(("pages", "links", "hosts"), ".parquet"), "markdown": Layout(("pages",), ".md")}
 
 
 class Target(Protocol):
@@ -34,10 +45,11 @@ class Target(Protocol):
 
 
 class LocalTarget:
-    def __init__(self, path: Path, *, is_folder: bool) -> None:
+    def __init__(self, path: Path, layout: Layout | None) -> None:
+        """`layout`: None where it is a file."""
         self.name = str(path)
         self.path = path
-        self._is_folder = is_folder
+        self._layout = layout
 
     @property
     def is_there(self) -> bool:
@@ -50,10 +62,11 @@ class LocalTarget:
         return f"{found.st_size} bytes, {found.st_mtime_ns}"
 
     def prepare(self, *, keep: bool) -> None:
-        for folder in [self.path / table for table in TABLES] if self._is_folder else [self.path.parent]:
+        folders = [self.path / name for name in self._layout.folders] if self._layout else [self.path.parent]
+        for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-        if self._is_folder and not keep:
-            for file in [file for table in TABLES for file in (self.path / table).glob("*.parquet")]:
+        if self._layout and not keep:
+            for file in self._layout.files(self.path):
                 file.unlink()
 
     def finish(self) -> None:
@@ -61,13 +74,14 @@ class LocalTarget:
 
 
 class BucketTarget:
-    def __init__(self, url: str, options: Mapping[str, str], work: Path, *, is_folder: bool) -> None:
+    def __init__(self, url: str, options: Mapping[str, str], work: Path, layout: Layout | None) -> None:
         """`work`: a temporary folder. `options`: of the store, as in `archive.options`."""
+        self._layout = layout
         self.name = url.rstrip("/")
         above, _, file = self.name.rpartition("/")
-        self._object = "" if is_folder else file
+        self._object = "" if layout else file
         self.path = work / (self._object or "tables")
-        self._storage = BucketStorage(self.name if is_folder else above, options, noun="the target")
+        self._storage = BucketStorage(self.name if layout else above, options, noun="the target")
 
     @property
     def is_there(self) -> bool:
@@ -80,18 +94,19 @@ class BucketTarget:
             return ""
 
     def prepare(self, *, keep: bool) -> None:
-        if self._object:
+        if self._layout is None:
             if keep:
                 with self.path.open("wb") as file:
                     file.writelines(self._storage.chunks(self._object))
             return
-        for table in TABLES:
-            (self.path / table).mkdir(parents=True)
+        for folder in self._layout.folders:
+            (self.path / folder).mkdir(parents=True)
             if not keep:
-                self._storage.remove([name for name in self._storage.names(f"{table}/") if name.endswith(".parquet")])
+                names, ending = self._storage.names(f"{folder}/"), self._layout.ending
+                self._storage.remove([name for name in names if name.endswith(ending)])
 
     def finish(self) -> None:
-        for file in [self.path] if self._object else sorted(self.path.rglob("*.parquet")):
+        for file in self._layout.files(self.path) if self._layout else [self.path]:
             name = self._object or str(file.relative_to(self.path))
             with file.open("rb") as content:
                 self._storage.put(name, iter(lambda: content.read(CHUNK_BYTES), b""), file.stat().st_size)

@@ -84,7 +84,7 @@ class StoredPage:
                 found = visits_in(self._storage, name_in(Place(name, 0, 0)), span[1])
                 yield from (visited for visited in found if visited.url == wanted)
 
-    async def read(self, content: Visit) -> Page:
+    async def read(self, content: Visit, *, as_markdown: bool = False) -> Page:
         """What processing makes of a stored body today: as a browser showed it, where one did."""
         tree = self._view.configuration.tree
         head, body = content.content
@@ -95,6 +95,7 @@ class StoredPage:
             schemes=tree.fetch.schemes,
             parameters_dropped=tree.crawl.parameters_dropped,
             parameters_kept=tree.crawl.parameters_kept,
+            as_markdown=as_markdown,
         )
         try:
             return (await processor.process(self.url, Fetched(exchange, body))).plain()

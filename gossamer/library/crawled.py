@@ -61,6 +61,16 @@ class Crawled(msgspec.Struct, frozen=True):
         return self.page.main_text
 
     @property
+    def markdown(self) -> str:
+        """The main text as Markdown: headings, lists, tables, links and code. Made anew each time it is asked for."""
+        from gossamer.process.markdown.document import markdown_of_page  # noqa: PLC0415 - 20 ms that most need not
+
+        body, content_type = self.page.document, "text/html; charset=utf-8"
+        if not body:
+            body, content_type = self.body[:], self.header("Content-Type") or ""
+        return markdown_of_page(self.page, body, content_type)
+
+    @property
     def language(self) -> str:
         return self.page.language
 

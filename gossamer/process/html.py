@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
@@ -75,16 +76,37 @@ def process(
 ) -> Page:
     """`links_from`: `images` and `scripts` also make links (`process.links_from`)."""
     markup, codec = as_utf8(body, content_type)
+    return page_of(parsed(markup, agent, links_from), url, codec)
+
+
+class Parsed(NamedTuple):
+    """A document, and what was read of it."""
+
+    tree: LexborHTMLParser
+    reading: Reading
+    said: _Said
+    blocks: list[str]  # with one space where the document has any white space
+    full_text: str
+    chosen: list[int]  # the numbers of the blocks that are main text; none: all of them
+
+
+def parsed(markup: bytes, agent: str = AGENT, links_from: Collection[str] = ()) -> Parsed:
     reading = Reading()
     said = _Said(reading, agent.lower(), links_from)
-    if (root := _tree(markup).root) is not None:
+    tree = _tree(markup)
+    if (root := tree.root) is not None:
         read(root, reading, said, _told("images" in links_from, "scripts" in links_from))
     blocks = reading.blocks
     full_text = " ".join(blocks)
     if _has_odd_spaces(full_text):
         blocks = [fold(block) for block in blocks]
         full_text = " ".join(blocks)
-    chosen = choose(blocks, reading.areas, reading.links)
+    return Parsed(tree, reading, said, blocks, full_text, choose(blocks, reading.areas, reading.links))
+
+
+def page_of(document: Parsed, url: Url, codec: str) -> Page:
+    """`codec`: of the body that the markup was made of."""
+    _, reading, said, blocks, full_text, chosen = document
     main_text = _in_lines(reading, blocks, chosen or range(len(blocks)))
     links = Links(url, said.base, codec, have_places=True)
     links.add_all(_placed(reading, frozenset(chosen)), LINKS_MAX)

@@ -139,10 +139,22 @@ def load_own() -> None:
 class Readers:
     """The whole table as a crawl wants it: ours with its choices made, the user's own before them."""
 
-    def __init__(self, agent: str, process: ProcessSettings, read_html: Callable[..., Page] = html.process) -> None:
-        """`read_html`: html.process, or the native reader, which does the same."""
+    def __init__(
+        self,
+        agent: str,
+        process: ProcessSettings,
+        read_html: Callable[..., Page] = html.process,
+        *,
+        as_markdown: bool = False,
+    ) -> None:
+        """`read_html`: html.process, or the native reader, which does the same. `as_markdown`: the main text is."""
+        self._as_markdown: Callable[[Page], Page] | None = None  # of pages that are no HTML
+        if as_markdown:
+            from gossamer.process.markdown import document  # noqa: PLC0415 - 20 ms that no crawl needs
+
+            read_html, self._as_markdown = document.process, document.text_as_markdown
         chosen = partial(read_html, agent=agent, links_from=process.links_from)
-        swiftness = 1 if read_html is html.process else NATIVE_SWIFTNESS
+        swiftness = 1 if as_markdown or read_html is html.process else NATIVE_SWIFTNESS
         self._readers = {
             name: reader._replace(process=chosen, swiftness=swiftness) if reader.process is html.process else reader
             for name, reader in TYPES.items()
@@ -158,6 +170,8 @@ class Readers:
             page = reader.process(body, url, content_type)
             if reader.is_own:
                 page = _checked(page, url)
+            if self._as_markdown is not None and (reader.is_own or media_type not in (HTML, XHTML)):
+                page = self._as_markdown(page)
         except UNREADABLE as fault:
             return Page(url, media_type=media_type, fault=f"it cannot be read: {fault}")
         except MemoryError:

@@ -61,20 +61,24 @@ class Processor:
         parameters_dropped: tuple[str, ...] = (),
         parameters_kept: tuple[str, ...] = (),
         may_die: bool = False,
+        as_markdown: bool = False,
     ) -> None:
         """`schemes` and `parameters_…` as they were told to `url.canonical.choose` in this process.
 
-        `may_die`: this process is a worker, and another takes its place; a user's program is not ended."""
+        `may_die`: this process is a worker, and another takes its place; a user's program is not ended.
+
+        `as_markdown`: the main text of pages is Markdown, and they have no fingerprint. It is for exports."""
         load_own()
         self._agent = agent.lower()
         self._may_die = may_die
         self._aside_bytes = process.aside_bytes
         reader, _ = native.loaded()
-        self._readers = Readers(agent, process, reader.read if reader else html.process)
+        self._readers = Readers(agent, process, reader.read if reader else html.process, as_markdown=as_markdown)
+        self._as_markdown = as_markdown
         self._believed = OWN.keys() - TYPES.keys()
         modules = sorted({reader.process.__module__ for reader in OWN.values() if reader.can_be_sandboxed})
         self._sandbox = Sandbox(
-            Setup(agent, process, schemes, parameters_dropped, parameters_kept, sys.path, modules)
+            Setup(agent, process, schemes, parameters_dropped, parameters_kept, sys.path, modules, as_markdown)
         )
 
     async def process(
@@ -122,8 +126,8 @@ class Processor:
         await self._sandbox.close()
 
     def _with_fingerprint(self, page: Page) -> Page:
-        if isinstance(page, native.ReadPage):
-            return page  # it has one
+        if isinstance(page, native.ReadPage) or self._as_markdown:
+            return page  # it has one, or needs none
         # Here and not in the sandbox, where importing numpy would double the time to start; it is 20 ms at most.
         text = page.main_text or page.text
         if not text:

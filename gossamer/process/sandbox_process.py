@@ -45,6 +45,7 @@ class Setup(msgspec.Struct, frozen=True):
     parameters_kept: tuple[str, ...]
     path: list[str]  # where modules are found
     modules: list[str]  # that the user's own processors are in
+    as_markdown: bool = False
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
             importlib.import_module(module)
         except Exception as fault:  # a stranger's module, which could be imported in the worker
             cannot = f"{module} cannot be imported by the sandbox: {described(fault)}"
-    readers = Readers(setup.agent, setup.process)
+    readers = Readers(setup.agent, setup.process, as_markdown=setup.as_markdown)
     language_of("so that its model is no part of the time of the first document")
     _limit_memory(setup.process.memory_bytes_max)
     while True:

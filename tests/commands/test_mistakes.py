@@ -67,7 +67,8 @@ MISTAKES = [
     ),
     (
         "export D --to parqet --out tables",
-        "export: --to: 'parqet' is not known: did you mean parquet? wanted one of parquet, jsonl, cdxj, links, "
+        "export: --to: 'parqet' is not known: did you mean parquet? wanted one of parquet, markdown, jsonl, cdxj, "
+        "links, "
         "hostgraph, kafka, postgres (see `gossamer export --help`)",
         USAGE,
     ),
@@ -116,7 +117,7 @@ MISTAKES = [
     ("crawl", "nothing to do: give at least one URL to start from, or --dir with a crawl to resume", USAGE),
     (
         "export D --out tables",
-        "--out tables: as what? Give --to as well: parquet, jsonl, cdxj, links, hostgraph, kafka, postgres",
+        "--out tables: as what? Give --to as well: parquet, markdown, jsonl, cdxj, links, hostgraph, kafka, postgres",
         USAGE,
     ),
     ("export D --to parquet", "--to parquet needs a folder: name one with --out", USAGE),

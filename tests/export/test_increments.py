@@ -143,9 +143,9 @@ for number in map(int, numbers.split()):
 """
 
 
-def kill_before(numbers: Sequence[int], crawl: Path, target: Path, *flags: str) -> None:
+def kill_before(numbers: Sequence[int], crawl: Path, target: Path, *flags: str, to: str = "parquet") -> None:
     """Export so many times, each killed before its n-th file gets its name; {} in the target stands for n."""
-    arguments = [" ".join(map(str, numbers)), str(target), str(crawl), "--to", "parquet", *flags]
+    arguments = [" ".join(map(str, numbers)), str(target), str(crawl), "--to", to, *flags]
     run_process([sys.executable, "-c", KILLED, *arguments], cwd=ROOT, check=True)
 
 

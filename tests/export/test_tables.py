@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gossamer.export.lines import lines_in
-from gossamer.export.rows import HOSTS, LINKS, PAGES, TEXT
+from gossamer.export.rows import HOSTS, LINKS, MARKDOWN, PAGES, TEXT
 from tests.crawl.command import gossamer
 from tests.export.crawls import UNCOPIED_BODY, Crawls, command, copied, exported, rows
 
@@ -152,7 +152,9 @@ DOCUMENT = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
 
 
 def test_the_document_explains_every_column() -> None:
-    assert [column.name for column in (*PAGES, TEXT, *LINKS, *HOSTS) if f"`{column.name}`" not in DOCUMENT] == []
+    assert [
+        column.name for column in (*PAGES, TEXT, MARKDOWN, *LINKS, *HOSTS) if f"`{column.name}`" not in DOCUMENT
+    ] == []
 
 
 def test_every_query_of_the_document_gives_something(tables: Path) -> None:

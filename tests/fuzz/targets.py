@@ -13,7 +13,8 @@ from gossamer.clock import VirtualClock
 from gossamer.fetch.coding import Unpacker
 from gossamer.fetch.robots import Robots
 from gossamer.process import feed, html, image, native, sitemap
-from gossamer.process.links import ANCHOR_CHARS_MAX
+from gossamer.process.links import ANCHOR_CHARS_MAX, Links
+from gossamer.process.markdown.document import written
 from gossamer.process.markup.context import POSITIONS
 from gossamer.process.markup.srcset import candidates
 from gossamer.process.media_types import UNREADABLE, Readers
@@ -67,6 +68,15 @@ def read_html(body: bytes) -> None:
     with suppress(*UNREADABLE):  # faults of a page; media_types.py makes a value of them
         check(html.process(body, URL, "text/html"), body)
     list(candidates(body.decode("latin-1")))
+
+
+def read_as_markdown(body: bytes) -> None:
+    """Both walks over the tree meet the same characters, and what is written is bounded."""
+    with suppress(*UNREADABLE):
+        document = html.parsed(body.decode("utf-8", "replace").encode())
+        text = written(document, Links(URL))
+        most = 4 * sum(map(len, document.blocks)) + 30 * len(body) + 100
+        assert len(text) <= most, (len(text), most)
 
 
 def read_natively(body: bytes) -> None:
@@ -156,6 +166,7 @@ def targets() -> dict[str, Target]:
     mixed = corpus.HTML + sitemaps + feeds + corpus.TEXTS + corpus.IMAGES
     return {
         "html": Target(read_html, corpus.HTML + more["html"], corpus.HTML_WORDS),
+        "markdown": Target(read_as_markdown, corpus.HTML + more["html"], corpus.HTML_WORDS),
         "native": Target(
             read_natively, corpus.HTML + more["html"] + more["urls"], corpus.HTML_WORDS + corpus.URL_WORDS
         ),

@@ -5,6 +5,7 @@ import pytest
 from gossamer.process import native
 from tests.fuzz.debian_pages import body_of, folder, pages_in, read_all
 from tests.process.comparison import differences
+from tests.process.markdown.reading_back import difference
 
 URL = "http://www.debian.test/doc/folder/page.html?a=1"
 MORE = ("images", "scripts")
@@ -21,6 +22,13 @@ def test_every_page_of_debians_documentation_is_read_without_an_error() -> None:
     assert figures.faults == []
     assert figures.slowest_s < PAGE_S_MAX, figures.slowest
     assert figures.without_text < figures.files / 100
+
+
+@pytest.mark.long
+def test_markdown_of_every_page_has_its_main_text() -> None:
+    where = folder()
+    differ = [f"{path}: {found}" for path in pages_in(where) if (found := difference(body_of(path)))]
+    assert differ == []
 
 
 @pytest.mark.long

@@ -28,6 +28,7 @@ async def test_a_stored_page_as_text_bytes_headers_and_facts(folder: Path) -> No
         await crawled(folder, server.url("/"))
     url = server.url("/")
     assert (await gossamer("show", folder, url, "--text")).out.strip() == "Grüße aus Köln"
+    assert (await gossamer("show", folder, url, "--markdown")).out.strip() == "Grüße aus **Köln**"
     assert (await gossamer("show", folder, url, "--html")).out.encode() == body.partition(b"\r\n\r\n")[2]
     assert "X-Mine: yes" in (await gossamer("show", folder, url, "--headers")).out.splitlines()
     [facts] = (await gossamer("show", folder, url, "--json")).lines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +34,14 @@ async def test_every_page_is_given_once_and_politely() -> None:
         assert times_asked(server) == {page.url: 1 for page in pages}
         assert_polite(server)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_page_can_be_asked_for_as_markdown() -> None:
+    async with serve(plain_web()) as server:
+        async for page in crawl_of(server):
+            words = re.findall(r"\w+", re.sub(r"\]\(\S+\)", " ", page.markdown))
+            assert words == re.findall(r"\w+", page.main_text)
+            assert all(f"]({link.url})" in page.markdown for link in page.links if link.position == "main")
 
 
 async def test_a_pause_by_policy_is_also_ended_by_policy(folder: Path) -> None:

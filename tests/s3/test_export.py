@@ -61,6 +61,16 @@ def test_a_file_in_a_bucket_is_what_it_would_be_here(
     assert fetched(url) == before
 
 
+def test_texts_in_a_bucket_are_what_they_would_be_here(crawl: Path, crawls: Crawls, tmp_path: Path) -> None:
+    url = server().new_place()
+    sent(crawl, "markdown", url)
+    go_on(crawl, crawls)
+    assert not sent(crawl, "markdown", url)["is_full"]
+    exported(crawl, "markdown", tmp_path / "here")
+    here = {str(file.relative_to(tmp_path / "here")): file.read_bytes() for file in (tmp_path / "here").rglob("*.md")}
+    assert {name: fetched(f"{url}/{name}") for name in server().storage(url).names()} == here
+
+
 def test_tables_in_a_bucket_get_files_for_what_is_new(crawl: Path, crawls: Crawls, tmp_path: Path) -> None:
     url = server().new_place()
     sent(crawl, "parquet", url)

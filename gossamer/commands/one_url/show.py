@@ -15,6 +15,7 @@ from gossamer.runtime.event_loop import in_loop
 
 EXAMPLES = """
 gossamer show crawl-example.com https://example.com/news
+gossamer show crawl-example.com https://example.com/news --markdown
 gossamer show crawl-example.com https://example.com/news --html > news.html
 gossamer show crawl-example.com https://example.com/news --versions
 gossamer show crawl-example.com https://example.com/news --version 1 --text
@@ -26,6 +27,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("url", metavar="URL", help="any URL; it is made canonical first")
     what = verb.add_mutually_exclusive_group()
     what.add_argument("--text", action="store_true", help="its main text alone, as it is read today")
+    what.add_argument("--markdown", action="store_true", help="its main text alone, as Markdown")
     what.add_argument("--html", action="store_true", help="its content alone, byte for byte as it is stored")
     what.add_argument("--headers", action="store_true", help="the headers of the answer alone")
     what.add_argument("--versions", action="store_true", help="list the versions that are stored, the oldest first")
@@ -44,13 +46,16 @@ def run(arguments: argparse.Namespace) -> None:
             show(visit.head.decode("latin-1").replace("\r\n", "\n").rstrip())
             return
         content = stored.content(visit)
-        if content is None and (arguments.html or arguments.text):
+        is_text = arguments.text or arguments.markdown
+        if content is None and (arguments.html or is_text):
             raise FolderError(f"the content of {visit.url} is not stored any more: it was that of {visit.refers_to}")
         if content is not None and arguments.html:
             sys.stdout.buffer.write(content.body())
             return
-        page = in_loop(stored.read(content)) if content is not None and not visit.is_redirect else None
-    if arguments.text:
+        page = None
+        if content is not None and not visit.is_redirect:
+            page = in_loop(stored.read(content, as_markdown=arguments.markdown))
+    if is_text:
         show(text_of(page) if page else "")
         return
     facts = visit_facts(visit, content, page)

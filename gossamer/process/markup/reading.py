@@ -48,41 +48,41 @@ def tag_id(name: str) -> int:
     return LexborHTMLParser("").create_node(name).tag_id
 
 
-def _tags(names: str) -> dict[int, str]:
+def tags_of(names: str) -> dict[int, str]:
     return {tag_id(name): name for name in names.split()}
 
 
 # What an element does to the text before and after it. Whatever is not listed is a block.
-_PIECE, _NOTHING, _LINK, _WORD, _HIDDEN, BLOCK, _AREA, _HEADING, _TOLD, _CONTROL = range(10)
+_PIECE, _NOTHING, _LINK, WORD, HIDDEN, BLOCK, _AREA, _HEADING, _TOLD, _CONTROL = range(10)
 # Nodes that are no elements, so they cannot be asked for by name; an instruction is <?...?>, which is not HTML.
-_INSTRUCTION, _TEXT, _COMMENT = 0, 2, 4  # LXB_TAG__UNDEF, LXB_TAG__TEXT, LXB_TAG__EM_COMMENT
-_INLINE_TAGS = _tags(
+_INSTRUCTION, TEXT, _COMMENT = 0, 2, 4  # LXB_TAG__UNDEF, LXB_TAG__TEXT, LXB_TAG__EM_COMMENT
+_INLINE_TAGS = tags_of(
     "abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
 # Text for programs. (lexbor keeps what is inside a <template> out of the tree altogether.)
-_HIDDEN_TAGS = _tags("script style title textarea iframe noembed noframes")
-_WORD_TAGS = _tags("area base br col embed hr img input link meta param source track")
+_HIDDEN_TAGS = tags_of("script style title textarea iframe noembed noframes")
+_WORD_TAGS = tags_of("area base br col embed hr img input link meta param source track")
 # What people make areas of, by the name of the element or by that of its class.
-_AREA_TAGS = _tags("div dl form ol section table td ul " + " ".join(AREA_OF_ELEMENT))
-_TOLD_TAGS = _tags("html frame video")  # blocks that the caller may want to hear of
+_AREA_TAGS = tags_of("div dl form ol section table td ul " + " ".join(AREA_OF_ELEMENT))
+_TOLD_TAGS = tags_of("html frame video")  # blocks that the caller may want to hear of
 KINDS = {
-    _TEXT: _PIECE,
+    TEXT: _PIECE,
     **dict.fromkeys((*_INLINE_TAGS, _COMMENT, _INSTRUCTION), _NOTHING),
-    **dict.fromkeys(_tags("a"), _LINK),
-    **dict.fromkeys(_WORD_TAGS, _WORD),
-    **dict.fromkeys(_HIDDEN_TAGS, _HIDDEN),
+    **dict.fromkeys(tags_of("a"), _LINK),
+    **dict.fromkeys(_WORD_TAGS, WORD),
+    **dict.fromkeys(_HIDDEN_TAGS, HIDDEN),
     **dict.fromkeys(_AREA_TAGS, _AREA),
-    **dict.fromkeys(_tags("button select"), _CONTROL),
-    **dict.fromkeys(_tags("h1 h2 h3"), _HEADING),
+    **dict.fromkeys(tags_of("button select"), _CONTROL),
+    **dict.fromkeys(tags_of("h1 h2 h3"), _HEADING),
     **dict.fromkeys(_TOLD_TAGS, _TOLD),
 }
 _A, _BR, _H1, _IMG, _PRE, _SVG, _TITLE = map(tag_id, ("a", "br", "h1", "img", "pre", "svg", "title"))
-_CELLS = frozenset(_tags("td th"))
+_CELLS = frozenset(tags_of("td th"))
 _PARAGRAPH, _LINE, _CELL = "\n\n", "\n", "\t"
 GAPS = {
-    **dict.fromkeys(_tags("p h1 h2 h3 h4 h5 h6 pre blockquote table hr figure address details"), _PARAGRAPH),
-    **dict.fromkeys(_tags("li dt dd tr caption option figcaption"), _LINE),
+    **dict.fromkeys(tags_of("p h1 h2 h3 h4 h5 h6 pre blockquote table hr figure address details"), _PARAGRAPH),
+    **dict.fromkeys(tags_of("li dt dd tr caption option figcaption"), _LINE),
     **dict.fromkeys(_CELLS, _CELL),
 }
 LINE_END = "\v"  # of a <br>, in a block; like all white space it is folded where lines do not count
@@ -133,7 +133,7 @@ class Reading:
             self.add_a(node, self.area)
         elif tag == _BR and run:
             run.append(LINE_END)
-        elif kind >= _WORD:
+        elif kind >= WORD:
             self.end(kind)
 
     def end(self, kind: int) -> None:
@@ -142,7 +142,7 @@ class Reading:
             text = "".join(self.run)
             self.run.clear()
             self.add_block(text, self.area, is_code=self.is_code)
-        elif self.run and kind >= _WORD:
+        elif self.run and kind >= WORD:
             self.run.append(" ")
 
     def add_block(self, text: str, area: int, *, is_code: bool) -> None:
@@ -182,12 +182,12 @@ def read(root: LexborNode, reading: Reading, said: Said, elements: Tellers[Said]
                 reading.add_to_run(node, kind, tag)
                 if tag == _TITLE:
                     reading.add_title(node)
-                elif kind >= _WORD and tag in elements:
+                elif kind >= WORD and tag in elements:
                     elements[tag](said, _attributes(node))
                 if kind == _PIECE or node.first_child is None:
                     continue
                 around.append((children, kind, inside, reading.is_code))
-                children = node.iter(include_text=kind != _HIDDEN)
+                children = node.iter(include_text=kind != HIDDEN)
                 break
             if run:
                 reading.end(BLOCK)
