@@ -124,7 +124,11 @@ class Renderer:
             counts.waiting -= 1
         seconds = self._clock.awake() - began[0] if began else 0.0
         missing = sum(1 for each in shown.loaded if not each.status)
-        cost = RenderCost(why, shown.requests, shown.bytes, round(seconds, 3), missing, fault=shown.fault)
+        cost = RenderCost(
+            *(why, shown.requests, shown.bytes, round(seconds, 3), missing),
+            fault=shown.fault,
+            picture_bytes=len(shown.screenshot),
+        )
         rendered = Rendered(cost, loaded=shown.loaded, screenshot=shown.screenshot)
         page = plain
         if shown.document:
