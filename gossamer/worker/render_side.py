@@ -57,6 +57,7 @@ def open_renderer(
         subrequests.fetch,
         clock,
         when,
+        config.politeness.delay_s,
     )
     exit.push_async_callback(renderer.close)
     return renderer
