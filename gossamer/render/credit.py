@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from gossamer.clock import Clock
 
-PAGE_S, START_S = 0.3, 2.0  # of a processor; docs/decisions/0065
+PAGE_S, START_S = 0.3, 0.5  # of a processor: pages of the synthetic web take half of that; docs/decisions/0065
 IDLE_SHARE, BUSY_SHARE = 0.1, 0.01  # of time without work, and of all time
 PAGES_SHARE = 0.04  # of the pages that are not rendered
 FIRST_LOOKS = 2  # at the first page, mostly, and at one that it leads to

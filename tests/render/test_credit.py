@@ -45,7 +45,7 @@ def test_a_polite_crawl_looks_at_its_first_pages_and_at_few_later_ones() -> None
 def test_a_crawl_that_keeps_no_delay_and_no_core_idle_spends_next_to_nothing_on_looks() -> None:
     crawl = Crawl(delay_s=0.0, page_s=0.001, cpu_share=1.0)
     crawl.fetch(PAGES)
-    assert crawl.looks == 0  # ten seconds: a browser would take two of them to start
+    assert crawl.looks == 0  # of ten seconds
     crawl.fetch(100 * PAGES)
     assert crawl.looks > 1 and crawl.looks_s <= BUSY_SHARE * crawl.passed_s
 
