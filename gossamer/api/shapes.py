@@ -375,26 +375,6 @@ class LeftOut(Shape):
     count: int
 
 
-# ---- several crawls ------------------------------------------------------------------------------------------
-
-
-class CrawlSummary(Shape):
-    name: str  # of its folder
-    state: CrawlState
-    pages: int
-    pages_per_s: float
-    queued: int
-    failed: int
-    hosts: int
-    seen_at: Moment | None  # when it last ran
-    fault: str | None  # why it cannot be read
-
-
-class CrawlsList(Shape):
-    dir: str
-    crawls: list[CrawlSummary]
-
-
 # ---- health --------------------------------------------------------------------------------------------------
 
 
