@@ -122,6 +122,10 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
     credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
+    identity_key: Annotated[str, about("a PEM file with the key that signs requests; empty: they are not signed")] = (
+        ""
+    )
+    identity_url: Annotated[str, about("the https origin where the public half of that key is published")] = ""
     cookies: Annotated[Literal["off", "redirects", "host"], about("which are kept and sent back")] = "redirects"
 
 

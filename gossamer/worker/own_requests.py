@@ -1,4 +1,4 @@
-"""What goes with a worker's requests beside what all have: cookies and credentials.
+"""What goes with a worker's requests beside what all have: cookies, credentials and signatures.
 
 The cookies of a site are in the store of its partition, as its other state is. Credentials are read by each worker,
 and kept in its memory alone.
@@ -18,6 +18,7 @@ from gossamer.records import Url
 from gossamer.settings import Tree
 from gossamer.visitor import credentials
 from gossamer.visitor.cookies import Jar, jar_name
+from gossamer.visitor.identity import load as load_identity
 from gossamer.worker.identity import identity
 from gossamer.worker.partition import Partition
 
@@ -27,7 +28,9 @@ def own_requests(
 ) -> tuple[CookieJars, Sessions]:
     """`partitions`: that are ours, as they are now."""
     http = Http(transfers, identity(config.crawl))
-    sessions = Sessions(credentials.load(config.fetch.credentials), http, clock)
+    fetch = config.fetch
+    who = load_identity(fetch.identity_key, fetch.identity_url)
+    sessions = Sessions(credentials.load(fetch.credentials), http, clock, who)
     return cookie_jars(config, clock, partitions), sessions
 
 
