@@ -35,6 +35,7 @@ class RenderCost(msgspec.Struct, frozen=True, array_like=True, gc=False):
     text_gained: int = 0  # characters
     links_gained: int = 0
     fault: str = ""  # why there is no rendered document
+    picture_bytes: int = 0  # of the picture that is stored with it; 0: there is none
 
     @property
     def is_gain(self) -> bool:

@@ -20,27 +20,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from statistics import multimode
 
 from benchmarks.endless_web import FROM_HERE, show
 from gossamer.bench.environment import Environment
-from gossamer.bench.running import Usage, memory_bytes, run, tree
+from gossamer.bench.running import Usage, run
 from gossamer.bench.versions import NO_DELAY
 from gossamer.synthetic_web import AccessLog, Entry, Server, Web, WebOptions, serve
 from gossamer.synthetic_web.pages import path_of
 from gossamer.synthetic_web.scripted.content import path_of as scripted_path_of
+from tests.render.browsers import Browsers
 
 KINDS = ("requested", "router", "modules", "noscript")
-LOOK_S = 0.25
-BELOW = re.compile(rb"--type=|crashpad")
 CACHE = Path.home() / ".cache" / "gossamer" / "bench"
 Row = dict[str, float | int | str]
 Command = Callable[[Path, Path], list[str]]
@@ -70,50 +66,6 @@ def crawlee(kind: str, browser: str, at_once: int, browsers: int) -> Command:
     return command
 
 
-class Browsers:
-    """The memory of the browsers among our descendants, looked at several times a second."""
-
-    def __init__(self) -> None:
-        self.bytes_max = 0
-        self._seen: list[int] = []
-
-    @property
-    def usual(self) -> int:
-        """How many there were most of the time; a process that is just being forked looks like one more."""
-        return multimode(self._seen)[0] if self._seen else 0
-
-    @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            task.cancel()
-
-    async def _watch(self) -> None:
-        while True:
-            found = [pid for pid in tree(os.getpid()) if "chrom" in name_of(pid)]
-            self.bytes_max = max(self.bytes_max, sum(map(memory_bytes, found)))
-            # A browser has many processes; those below the first say of which type they are, or handle its crashes.
-            first = [pid for pid in found if (words := arguments_of(pid)) and not BELOW.search(words)]
-            self._seen += [len(first)] if first else []
-            await asyncio.sleep(LOOK_S)
-
-
-def name_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""
-
-
-def arguments_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def is_data(entry: Entry) -> bool:
     return entry.path.startswith("/api/") and entry.status == 200
 
@@ -135,7 +87,7 @@ def distinct(entries: list[Entry]) -> list[Entry]:
 
 async def one_run(name: str, server: Server, command: Command, seeds: Path, seconds: float) -> tuple[Row, Usage]:
     server.log.entries.clear()
-    load, browsers = os.getloadavg()[0], Browsers()
+    load, browsers = os.getloadavg()[0], Browsers(os.getpid())
     folder = Path(tempfile.mkdtemp(prefix="gossamer-render-"))
     try:
         (folder / "work").mkdir()

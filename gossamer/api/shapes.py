@@ -91,6 +91,20 @@ class Stored(Shape):
     length: int
 
 
+class Rendering(Shape):
+    """What a browser was asked for, whether it gained or not."""
+
+    why: str  # the evidence
+    requests: int  # of the page, that went to servers
+    bytes: int  # that they sent
+    seconds: float
+    missing: int  # requests of the page that nobody answered
+    text_gained: int  # characters; without a gain the page is as its server sent it
+    links_gained: int
+    fault: str | None  # why there is no rendered document
+    picture_bytes: int  # of GET /pages/picture; 0: there is none
+
+
 class Page(Shape):
     url: str
     url_hash: str  # SHA-256
@@ -125,6 +139,7 @@ class Page(Shape):
     storage_path: str | None  # of the archive file, below the crawl's folder or as a URL
     html_storage_path: str | None  # the same
     archive: Stored | None
+    rendered: Rendering | None  # null: no browser was asked
 
 
 class Pages(Shape):
@@ -358,26 +373,6 @@ class LeftOut(Shape):
     """There was more than anybody can read, or this listener was too slow."""
 
     count: int
-
-
-# ---- several crawls ------------------------------------------------------------------------------------------
-
-
-class CrawlSummary(Shape):
-    name: str  # of its folder
-    state: CrawlState
-    pages: int
-    pages_per_s: float
-    queued: int
-    failed: int
-    hosts: int
-    seen_at: Moment | None  # when it last ran
-    fault: str | None  # why it cannot be read
-
-
-class CrawlsList(Shape):
-    dir: str
-    crawls: list[CrawlSummary]
 
 
 # ---- health --------------------------------------------------------------------------------------------------

@@ -45,6 +45,11 @@ ROUTES = (
         errors=(404,),
         media_type="*/*",
     ),
+    Route(
+        *("GET", f"{API}/pages/picture", pages.picture, "How a browser showed a page, where render.screenshot asks"),
+        errors=(404,),
+        media_type=pages.PICTURE,
+    ),
     Route("GET", f"{API}/why", pages.why, "The state of any URL, and the reason"),
     Route("GET", f"{API}/hosts", hosts.hosts, "Hosts in any order, with their delay and why"),
     Route(

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from itertools import islice
 
 from gossamer.archive import reader
+from gossamer.archive.renderings import VIEW
 from gossamer.archive.storage import Storage
 from gossamer.archive.visits import Visit, of_record
 from gossamer.records import Place, Url, UrlRecord
 
+PNG = b"\x89PNG\r\n\x1a\n"
+PICTURE_BYTES_MAX = 8 << 20  # a window without any compression is 5 MiB
 REFERS_MAX = 4  # "not modified" since a copy of an original: that is three
 
 
@@ -47,3 +50,14 @@ def visit_at(storage: Storage, place: Place) -> Visit:
         return visit
     behind = list(islice(reader.records(storage, place.file, place.offset), 2))  # itself, and what was shown
     return of_record(behind[0], [], behind[1] if len(behind) > 1 and behind[1].type == "conversion" else None)
+
+
+def picture(storage: Storage, known: UrlRecord) -> bytes | None:
+    """How a browser showed the page, as PNG; None: no such picture is stored with its content."""
+    if known.place is None or known.rendered is None or not known.rendered.picture_bytes:
+        return None
+    # Itself, the document that was shown if that is stored with it, and the picture.
+    for record in islice(reader.records(storage, known.place.file, known.place.offset), 3):
+        if record.type == "resource" and (record.url or "").startswith(VIEW):
+            return record.body if record.body.startswith(PNG) and len(record.body) <= PICTURE_BYTES_MAX else None
+    return None

@@ -50,10 +50,14 @@ class CookieJars:
 
     def brought_to(self, url: Url) -> Brought:
         if self._mode == "host":
-            return Brought(sent_to(self._load(url), url, self._clock.now()), self._again.pop(url, None) is not None)
+            return Brought(self.kept_for(url), self._again.pop(url, None) is not None)
         if self._again and (cookies := self._again.pop(url, None)) is not None:
             return Brought(cookies, is_again=True)
         return NOTHING
+
+    def kept_for(self, url: Url) -> str:
+        """What goes there of all that is kept; empty: nothing."""
+        return sent_to(self._load(url), url, self._clock.now()) if self._mode == "host" else ""
 
     def take(self, url: Url, exchange: Exchange | None) -> None:
         """What an answer sets."""

@@ -75,6 +75,11 @@ class Sessions:
             return extra
         return ExtraHeaders(extra.shown, (*extra.hidden, f"Cookie: {cookies}".encode("latin-1")))
 
+    def is_shut(self, url: Url) -> bool:
+        """It is in a session, and nobody is logged in."""
+        session = self._session(url)
+        return session is not None and not session.is_open
+
     def cookies_of(self, url: Url) -> CookieJars | None:
         """None: it is in no session."""
         session = self._session(url)

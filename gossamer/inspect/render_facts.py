@@ -22,7 +22,7 @@ EVIDENCE = {
     "mount": "an empty element that an application fills",
     "noscript": "little text, and <noscript> asks for JavaScript",
     "few_links": "scripts, and no link to its own host",
-    "scripts": "a sample of the pages with scripts",
+    "scripts": "a look at an ordinary page with scripts",
 }
 
 
@@ -61,7 +61,7 @@ def rendering_text(rendering: Facts, cost: Facts | None) -> str:
         return "not rendered: there is no browser"
     gain = rendering["of_pattern"]
     if gain is None:
-        return f"not rendered: no script, or no page of its pattern {rendering['pattern']} was in the sample yet"
+        return f"not rendered: no script, or nobody has looked at a page of its pattern {rendering['pattern']} yet"
     done = f"{gain['gained']} of {counted(gain['rendered'], 'page')} of its pattern {rendering['pattern']} gained"
     return f"not rendered: {done}; {counted(gain['passed'], 'page')} passed since {gain['looked_at']}"
 

@@ -5,7 +5,7 @@
     mount      an empty element that an application fills            the same
     noscript   little text, and <noscript> asks for JavaScript       the same
     few_links  scripts, and no link to its own host                  the same, but once
-    scripts    an ordinary page that has scripts                     a sample
+    scripts    an ordinary page that has scripts                     where there is credit for a look
 
 The words are those of `why`, of records and of metrics. Pure functions.
 """
@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 from gossamer.records import Page
-from gossamer.url.site import host_of
+from gossamer.url.site import host_of, site_of
 
 SHELL_CHARS = 250  # of text: less is a heading, a notice and a spinner
 LITTLE_CHARS = 2000
@@ -71,9 +71,14 @@ def has_own_links(page: Page) -> bool:
     return any(link.url != page.url and host_of(link.url) == host for link in page.links)
 
 
-def gain_of(plain: Page, rendered: Page) -> tuple[int, int]:
-    """Characters of text and links that the rendered page has and the plain one has not; 0: as good as none."""
+def gain_of(plain: Page, rendered: Page, *, of_site: bool = False) -> tuple[int, int]:
+    """Characters of text and links that the rendered page has and the plain one has not; 0: as good as none.
+
+    `of_site`: links to other sites do not count. Scripts of ordinary pages add such for sharing and advertising."""
     known = {link.url for link in plain.links}
-    links = len({link.url for link in rendered.links} - known - {plain.url})
+    links = {link.url for link in rendered.links} - known - {plain.url}
+    if of_site and links:
+        site = site_of(host_of(plain.url))
+        links = {url for url in links if site_of(host_of(url)) == site}
     text = len(rendered.text) - len(plain.text)
-    return (text if text > max(TEXT_GAIN_CHARS, TEXT_GAIN_SHARE * len(plain.text)) else 0), links
+    return (text if text > max(TEXT_GAIN_CHARS, TEXT_GAIN_SHARE * len(plain.text)) else 0), len(links)

@@ -50,6 +50,10 @@ class Pool:
         self._closing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def is_started(self) -> bool:
+        return bool(self._browsers)
+
     async def show(self, show: Callable[[Browser], Awaitable[Shown]]) -> Shown:
         async with self._room:
             for _ in range(TRIES):

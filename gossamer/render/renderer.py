@@ -22,8 +22,9 @@ from gossamer.clock import Clock
 from gossamer.interfaces import Gains, NotRead
 from gossamer.records import Fetched, Page, Url
 from gossamer.render.browser import Browser
-from gossamer.render.decision import Credit, Decision, decide
-from gossamer.render.evidence import NONE, Evidence, evidence_of, gain_of
+from gossamer.render.credit import Credit
+from gossamer.render.decision import Decision, decide
+from gossamer.render.evidence import NONE, SCRIPTS, Evidence, evidence_of, gain_of
 from gossamer.render.loading import Fetch, Loading
 from gossamer.render.pool import Pool, PoolClosed
 from gossamer.render.showing import Showing, Shown
@@ -52,15 +53,17 @@ class Renderer:
         fetch: Fetch,
         clock: Clock,
         when: Callable[[Url], When],
+        delay_s: float,
     ) -> None:
-        """`folder`: for what a browser has to write. `when`: what holds for the host of a URL."""
+        """`folder`: for what a browser has to write. `when`: what holds for the host of a URL. `delay_s`: that hosts
+        are left alone for."""
         self._settings = settings
         self._agent = agent
         self._clock = clock
         self._when = when
         self._pool = Pool(program, folder, settings, clock)
         self._loading = Loading(fetch, clock)
-        self._credit = Credit()
+        self._credit = Credit(clock, delay_s)
         self._looking: dict[tuple[str, str], asyncio.Event] = {}  # patterns, for the first time
         self._counts = RenderCounts()
 
@@ -89,12 +92,12 @@ class Renderer:
             return page
         key = (host_of(url), pattern_of(url))
         looked_at = self._looking.setdefault(key, asyncio.Event())
-        self._credit.spend()
+        spent_s = self._credit.spend(is_started=self._pool.is_started) if when == "auto" else None
         try:
-            page, cost = await self._rendered(url, fetched, page, decision.why, read)
+            page, cost = await self._rendered(url, fetched, page, evidence, decision.why, read)
             gains.rendered(url, cost, self._clock.now())
-            if cost.is_gain:
-                self._credit.earn_back()
+            if cost.is_gain and spent_s is not None:
+                self._credit.earn_back(spent_s)
             return page
         finally:
             looked_at.set()
@@ -104,14 +107,21 @@ class Renderer:
     async def _decision(self, url: Url, when: When, evidence: Evidence, gains: Gains) -> Decision:
         while True:
             own, host = gains.of(url)
-            decision = decide(when, evidence, own, host, self._credit)
+            has_look = self._credit.has_look(is_started=self._pool.is_started)
+            decision = decide(when, evidence, own, host, has_look=has_look)
             looked_at = self._looking.get((host_of(url), pattern_of(url)))
             if when != "auto" or decision.why == "pattern" or looked_at is None:
                 return decision
             await looked_at.wait()
 
     async def _rendered(
-        self, url: Url, fetched: Fetched, plain: Page, why: str, read: Callable[[Fetched], Awaitable[Page]]
+        self,
+        url: Url,
+        fetched: Fetched,
+        plain: Page,
+        evidence: Evidence,
+        why: str,
+        read: Callable[[Fetched], Awaitable[Page]],
     ) -> tuple[Page, RenderCost]:
         counts = self._counts
         counts.waiting += 1
@@ -124,13 +134,17 @@ class Renderer:
             counts.waiting -= 1
         seconds = self._clock.awake() - began[0] if began else 0.0
         missing = sum(1 for each in shown.loaded if not each.status)
-        cost = RenderCost(why, shown.requests, shown.bytes, round(seconds, 3), missing, fault=shown.fault)
+        cost = RenderCost(
+            *(why, shown.requests, shown.bytes, round(seconds, 3), missing),
+            fault=shown.fault,
+            picture_bytes=len(shown.screenshot),
+        )
         rendered = Rendered(cost, loaded=shown.loaded, screenshot=shown.screenshot)
         page = plain
         if shown.document:
             document = document_of(shown)
             page = await read(as_answer(fetched, document))
-            text, links = gain_of(plain, page)
+            text, links = gain_of(plain, page, of_site=evidence is SCRIPTS)
             cost = replace(cost, text_gained=text, links_gained=links)
             if cost.is_gain:
                 rendered = replace(rendered, cost=cost, document=document)

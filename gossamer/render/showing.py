@@ -23,12 +23,13 @@ from gossamer.clock import Clock
 from gossamer.records import Answer, Failed, Fetched, Moved, Postponed, Refused, Url
 from gossamer.render.browser import ANSWER_S, Browser
 from gossamer.render.devtools import BrowserGone, CommandFailed, PageDied, Session, Values
-from gossamer.render.loading import Loading
+from gossamer.render.loading import Loading, Wanted
 from gossamer.render.scripts import BEFORE, READ, SCROLL, SIZE
 from gossamer.rendered import Loaded
 from gossamer.settings import RenderSettings
 from gossamer.settings.kinds import MIB
 from gossamer.url.canonical import canonicalize
+from gossamer.url.site import origin_of
 
 VIRTUAL_MS = 5000
 SCROLL_MS = 1000
@@ -264,7 +265,8 @@ class Showing:
 
     async def _answer(self, number: str, url: Url, kind: str) -> None:
         settings, result = self._settings, self._result
-        answer = self._loading.kept(url)
+        wanted = Wanted(url, is_own=origin_of(url) == origin_of(self._url))
+        answer = self._loading.kept(wanted)
         why = "cache" if answer is not None else ""
         if answer is None:
             left_bytes = settings.bytes - result.bytes
@@ -274,7 +276,7 @@ class Showing:
                 return
             result.requests += 1
             try:
-                answer = await self._loading.load(url, kind, left_bytes)
+                answer = await self._loading.load(wanted, kind, left_bytes)
             except asyncio.CancelledError:
                 self._note(url, kind, why="time")
                 self._fail(number)

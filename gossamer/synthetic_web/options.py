@@ -21,7 +21,7 @@ DAY_S = 24 * HOUR_S
 TRAPS = ("calendars", "sessions", "repeating", "facets", "deep")
 TRAP_SHARE = 1 / 1000  # of the pages: with 40 pages a host, one host in 25 has a trap of each kind
 ORDINARY_SITES = 10  # one of each kind, look_alikes.py
-SCRIPTED_KINDS, DECORATED_KINDS, HOSTILE_KINDS = 12, 8, 17  # that there are, scripted/
+SCRIPTED_KINDS, DECORATED_KINDS, HOSTILE_KINDS = 12, 8, 17  # that there are but for `enhanced`, scripted/
 
 
 class RobotsKind(StrEnum):

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import cache
 
 from gossamer.clock import Clock
+from gossamer.fetch.cookie_jars import CookieJars
+from gossamer.fetch.sessions import Sessions
 from gossamer.fetch.subrequests import Subrequests
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import BookingOf, SchemeFetcher
@@ -25,12 +27,13 @@ def open_renderer(
     scheme_fetchers: Mapping[str, SchemeFetcher],
     robots: Callable[[str], RobotsCopy | None],
     booking_of: BookingOf,
+    own: tuple[CookieJars, Sessions],
     clock: Clock,
     policies: Callable[[], Policies],
     complain: Callable[[str], None],
     exit: AsyncExitStack,
 ) -> Renderer | None:
-    """None: nothing is rendered, because nobody wants that or there is no browser."""
+    """`own`: what we bring to sites. None: nothing is rendered, because nobody wants that or there is no browser."""
     settings = config.render
 
     def when(url: Url) -> When:
@@ -47,7 +50,7 @@ def open_renderer(
         return None
     asked = (booking_of, clock, config.robots, config.crawl.user_agent_token, config.politeness.delay_s)
     folders = exit.enter_context(ExitStack())
-    subrequests = Subrequests(scheme_fetchers, robots, *asked)
+    subrequests = Subrequests(scheme_fetchers, robots, *asked, *own)
     exit.push_async_callback(subrequests.close)
     renderer = Renderer(
         program,
@@ -57,6 +60,7 @@ def open_renderer(
         subrequests.fetch,
         clock,
         when,
+        config.politeness.delay_s,
     )
     exit.push_async_callback(renderer.close)
     return renderer

@@ -180,7 +180,7 @@ class Worker:
             may_die=self._sockets is not None,
         )
         self._exit.push_async_callback(reader.close)
-        with_us = (self._robots_known, self.bookings.of, clock, lambda: self._policies, self.complain)
+        with_us = (self._robots_known, self.bookings.of, own, clock, lambda: self._policies, self.complain)
         self._renderer = open_renderer(config, scheme_fetchers, *with_us, self._exit)
         if config.fetchers.listen:
             around = (self.partitions, lambda: self._policies, self.complain, self._look_again)

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.process.html import process
 from gossamer.records import Page
-from gossamer.render.decision import AGAIN_PAGES, SAMPLE_SHARE, Credit, decide
+from gossamer.render.decision import AGAIN_PAGES, decide
 from gossamer.render.evidence import NONE, SCRIPTS, Evidence, evidence_of, gain_of
 from gossamer.rendered import Gain
 
@@ -50,42 +50,31 @@ def test_links_and_much_more_text_are_a_gain() -> None:
     assert gain_of(plain, Page(URL)) == (0, 0)
 
 
-def with_a_sample() -> Credit:
-    credit = Credit()
-    while not credit.has_sample:
-        credit.passed()
-    return credit
+def test_links_to_other_sites_are_no_gain_of_an_ordinary_page() -> None:
+    plain = process(f"<p>{WORDS}</p>{LINK}".encode(), URL)
+    shared = process(f"<p>{WORDS}</p>{LINK}<a href=http://share.test/?a>share</a>".encode(), URL)
+    below = process(f"<p>{WORDS}</p>{LINK}<a href=http://b.a.test/new>n</a>".encode(), URL)
+    assert gain_of(plain, shared) == (0, 1) and gain_of(plain, shared, of_site=True) == (0, 0)
+    assert gain_of(plain, below, of_site=True) == (0, 1)
 
 
 def test_a_pattern_that_gained_is_rendered_and_one_that_did_not_is_left_alone() -> None:
-    credit, shell = with_a_sample(), Evidence("shell", 2)
-    assert decide("auto", SCRIPTS, Gain(rendered=1, gained=1), None, credit) == (True, "pattern")
-    assert decide("auto", NONE, Gain(rendered=1, gained=1), None, credit) == (False, "none")
-    assert decide("auto", shell, Gain(rendered=1), None, credit) == (True, "shell")
-    assert decide("auto", shell, Gain(rendered=2), None, credit) == (False, "no_gain")
-    assert decide("auto", shell, Gain(rendered=2, passed=2 * AGAIN_PAGES), None, credit) == (True, "again")
+    shell = Evidence("shell", 2)
+    assert decide("auto", SCRIPTS, Gain(rendered=1, gained=1), None, has_look=False) == (True, "pattern")
+    assert decide("auto", NONE, Gain(rendered=1, gained=1), None, has_look=True) == (False, "none")
+    assert decide("auto", shell, Gain(rendered=1), None, has_look=False) == (True, "shell")
+    assert decide("auto", shell, Gain(rendered=2), None, has_look=True) == (False, "no_gain")
+    again = Gain(rendered=2, passed=2 * AGAIN_PAGES)
+    assert decide("auto", shell, again, None, has_look=True) == (True, "again")
+    assert decide("auto", shell, again, None, has_look=False) == (False, "again")
 
 
 def test_the_operator_has_the_last_word() -> None:
-    credit = Credit()
-    assert decide("never", Evidence("shell", 2), Gain(rendered=1, gained=1), None, credit).is_rendered is False
-    assert decide("always", NONE, Gain(rendered=9), None, credit).is_rendered is True
+    gained = Gain(rendered=1, gained=1)
+    assert decide("never", Evidence("shell", 2), gained, None, has_look=True).is_rendered is False
+    assert decide("always", NONE, Gain(rendered=9), None, has_look=False).is_rendered is True
 
 
 def test_a_host_that_gains_has_its_other_patterns_looked_at() -> None:
-    credit = Credit()
-    while credit.has_sample:
-        credit.spend()
-    assert not decide("auto", SCRIPTS, None, None, credit).is_rendered
-    assert decide("auto", SCRIPTS, None, Gain(rendered=2, gained=2), credit).is_rendered
-
-
-def test_the_sample_of_pages_that_gain_nothing_stays_small() -> None:
-    credit, rendered, pages = Credit(), 0, 10_000
-    for _ in range(pages):  # each of a pattern of its own, so that nothing is ever learned
-        if decide("auto", SCRIPTS, None, None, credit).is_rendered:
-            credit.spend()
-            rendered += 1
-        else:
-            credit.passed()
-    assert 0 < rendered <= pages * SAMPLE_SHARE + 2
+    assert not decide("auto", SCRIPTS, None, None, has_look=False).is_rendered
+    assert decide("auto", SCRIPTS, None, Gain(rendered=2, gained=2), has_look=False).is_rendered

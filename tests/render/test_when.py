@@ -7,8 +7,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from gossamer.access.keys import Keys
 from gossamer.synthetic_web import WebOptions, serve
 from gossamer.synthetic_web.web import Web
+from tests.api.serving import served
 from tests.crawl.command import gossamer
 from tests.debian import program
 from tests.render.scripted_crawl import Crawled, crawl_of, crawled_in, records
@@ -60,6 +62,18 @@ async def test_a_picture_of_each_rendered_page_is_kept_where_it_is_asked_for(fol
     }
     assert pictures.keys() == {f"urn:view:{url}" for url in rendered(crawled)} and len(pictures) >= 8
     assert all(record.body.startswith(b"\x89PNG") for record in pictures.values())
+    with served(folder / "crawl", key=Keys(folder / "crawl").add("anna", "read")) as api:
+        for url in rendered(crawled):
+            page, picture = api.get("/pages", url=url), api.ask("GET", "/pages/picture", params={"url": url})
+            assert picture.content == pictures[f"urn:view:{url}"].body
+            assert len(picture.content) == page["rendered"]["picture_bytes"]
+            assert picture.headers["Content-Type"] == "image/png"
+            assert page["rendered"]["text_gained"] == crawled.pages[url]["rendered"]["text_gained"]
+        plain = api.ask("GET", "/pages/picture", params={"url": crawled.web.url(0)})
+        assert plain.status_code == 404 and plain.json()["reason"] == "not_stored"
+        assert api.get("/pages", url=crawled.web.url(0))["rendered"] is None
+        del api.session.headers["Authorization"]
+        assert api.ask("GET", "/pages/picture", params={"url": url}).status_code == 401
 
 
 async def test_a_policy_says_it_for_a_host(folder: Path) -> None:

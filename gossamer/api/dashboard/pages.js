@@ -104,12 +104,17 @@ function update(row, page) {
   state.className = page.state === "failed" ? "bad" : "";
   say(answer, [page.status, page.reason && words.word(page.reason)].filter(Boolean).join(" "));
   answer.title = page.explained ?? "";
-  say(content, page.verdict ?? "");
+  const isShown = page.rendered && page.rendered.text_gained + page.rendered.links_gained > 0;
+  say(content, [page.verdict, isShown && "shown by a browser"].filter(Boolean).join(", "));
+  content.title = page.rendered ? cost(page.rendered) : "";
   type.replaceChildren(foreign(page.media_type ?? ""));
   say(size, page.bytes ? words.size(page.bytes) : "");
   say(depth, String(page.depth));
   say(fetched, page.fetched_at ? words.day(page.fetched_at) : "");
 }
+
+const cost = ({ requests, bytes, seconds }) =>
+  `Rendering took ${words.counted(requests, "request")}, ${words.size(bytes)}, ${words.span(seconds)}.`;
 
 /** Where the pages of a host, or for a reason, are listed. */
 export const pagesAddress = (wanted) => address("pages", wanted);

@@ -2,7 +2,7 @@
 //
 // Stored content is what strangers wrote. It is shown as text and saved as a file, never opened as a page here.
 
-import { ask, fetchPath, query } from "./api.js";
+import { ask, BASE, fetchPath, query } from "./api.js";
 import { facts, find, foreign, make, open, visible } from "./dom.js";
 import { change, parameter, whenMoved } from "./router.js";
 import * as words from "./text.js";
@@ -59,6 +59,7 @@ function show(why) {
     ...trail("Redirects to", why.leads_to),
     ...trail("Found on", why.found_by, "the seed"),
     ...record(page),
+    ...rendering(page),
     ...content(page),
   );
 }
@@ -91,6 +92,31 @@ function record(page) {
     ["Stored in", page.storage_path],
   ];
   return [make("h3", {}, "Record"), facts("", pairs)];
+}
+
+/** What a browser was asked for, what it took, and how the page looked there. */
+function rendering(page) {
+  if (!page?.rendered) return [];
+  const { rendered } = page;
+  const pairs = [
+    ["Requests", String(rendered.requests)],
+    ["Unanswered", rendered.missing || null],
+    ["Loaded", rendered.bytes ? words.size(rendered.bytes) : null],
+    ["Took", words.span(rendered.seconds)],
+    ["Gained", gained(rendered)],
+    ["Fault", rendered.fault],
+  ];
+  const src = `${BASE}${query("/pages/picture", { url: page.url })}`;
+  const picture = rendered.picture_bytes ? [make("img.picture", { src, alt: "The page as the browser showed it" })] : [];
+  return [make("h3", {}, "Shown by a browser"), facts("", pairs), ...picture];
+}
+
+function gained({ text_gained, links_gained }) {
+  const parts = [
+    text_gained ? words.counted(text_gained, "character") : null,
+    links_gained ? words.counted(links_gained, "link") : null,
+  ];
+  return parts.filter(Boolean).join(", ") || "nothing";
 }
 
 function content(page) {

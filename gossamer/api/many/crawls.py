@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.api import shapes
 from gossamer.api.crawl_client import ANSWER_S, state_of
+from gossamer.api.many.shapes import CrawlSummary
 from gossamer.api.route import NoAnswer
 from gossamer.clock import Clock
 from gossamer.cluster.wire import Disconnected, Peer
@@ -54,10 +54,10 @@ class Crawls:
             raise NoAnswer(404, "no_such_crawl", f"there is no crawl {name} in {self.path}", value=name[:255])
         return CrawlFolder(self.path / name)
 
-    async def all(self) -> list[shapes.CrawlSummary]:
+    async def all(self) -> list[CrawlSummary]:
         return list(await asyncio.gather(*(self.summary(name) for name in crawls_in(self.path))))
 
-    async def summary(self, name: str) -> shapes.CrawlSummary:
+    async def summary(self, name: str) -> CrawlSummary:
         folder = self.folder(name)
         now = await self._ask(folder)
         last = history.last(folder)
@@ -69,10 +69,10 @@ class Crawls:
                 async with self._looking:  # one store at a time: there may be many
                     totals, is_complete = await asyncio.to_thread(self._look, name, folder)
             except (FolderError, StoreDamaged, OSError) as fault:
-                return shapes.CrawlSummary(name, "stopped", 0, 0.0, 0, 0, 0, seen_at, str(fault))
+                return CrawlSummary(name, "stopped", 0, 0.0, 0, 0, 0, seen_at, str(fault))
         state = "complete" if is_complete else state_of(now)
         rate = round(now.pages_per_s, 2) if now else 0.0
-        return shapes.CrawlSummary(
+        return CrawlSummary(
             name, state, totals.pages, rate, totals.queued, totals.failed, totals.hosts, seen_at, None
         )
 
@@ -85,7 +85,7 @@ class Crawls:
             known = self._stopped[name] = (changed_at, totals, is_all_done(totals, SeedList(folder.path)))
         return known[1], known[2]
 
-    async def start(self, name: str) -> shapes.CrawlSummary:
+    async def start(self, name: str) -> CrawlSummary:
         folder = self.folder(name)
         if folder.is_locked:
             raise NoAnswer(409, "running", f"{name} is running already")
@@ -111,7 +111,7 @@ class Crawls:
         self._started.append(process)
         return process
 
-    async def stop(self, name: str) -> shapes.CrawlSummary:
+    async def stop(self, name: str) -> CrawlSummary:
         """What is in flight is finished first."""
         folder = self.folder(name)
         peer = await self._connected(folder)

@@ -16,6 +16,7 @@ from gossamer.api import shapes
 from gossamer.api.guard import Guard
 from gossamer.api.many.beside import Beside
 from gossamer.api.many.crawls import Crawls
+from gossamer.api.many.shapes import CrawlsList, CrawlSummary
 from gossamer.api.route import NoAnswer, Route
 from gossamer.api.routes import sessions, static_files
 
@@ -37,16 +38,16 @@ async def page(context: ManyContext) -> Response:
     return static_files.file_in(static_files.DASHBOARD, "crawls.html")
 
 
-async def crawls(context: ManyContext) -> shapes.CrawlsList:
-    return shapes.CrawlsList(str(context.crawls.path), await context.crawls.all())
+async def crawls(context: ManyContext) -> CrawlsList:
+    return CrawlsList(str(context.crawls.path), await context.crawls.all())
 
 
-async def start(context: ManyContext, name: str) -> shapes.CrawlSummary:
+async def start(context: ManyContext, name: str) -> CrawlSummary:
     """As `gossamer crawl --dir` with its own settings; it goes on when this server ends."""
     return await context.crawls.start(name)
 
 
-async def stop(context: ManyContext, name: str) -> shapes.CrawlSummary:
+async def stop(context: ManyContext, name: str) -> CrawlSummary:
     return await context.crawls.stop(name)
 
 

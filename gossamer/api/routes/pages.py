@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from gossamer.api import shapes
@@ -14,15 +15,18 @@ from gossamer.api.route import NoAnswer, Query
 from gossamer.api.routes.hosts import host_shape
 from gossamer.api.views import View
 from gossamer.archive.content import content as content_in
+from gossamer.archive.content import picture as picture_in
 from gossamer.archive.visits import MEDIA_TYPE, Visit
 from gossamer.inspect import why_facts
 from gossamer.records import Reason, State, Url, UrlRecord
+from gossamer.rendered import RenderCost
 from gossamer.text import EXPLAINED, moment
 from gossamer.url.canonical import digest_of
 from gossamer.url.site import host_of
 
 LOOKED_AT_MAX = 50_000  # records for one piece of a list: about half a second
-UNKNOWN = "application/octet-stream"
+UNKNOWN, PICTURE = "application/octet-stream", "image/png"
+NOTHING_RUNS = "sandbox; default-src 'none'"
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 Cursor = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{30}$", description="as an earlier answer gave it")]
@@ -102,12 +106,25 @@ async def content(context: Context, query: UrlQuery) -> Response:
 def stored(visit: Visit) -> Response:
     headers = {
         "Content-Disposition": "attachment",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "Content-Security-Policy": NOTHING_RUNS,
         "Gossamer-Url": visit.url,
         "Gossamer-Fetched-At": moment(visit.at) or "",
     }
     media_type = MEDIA_TYPE.fullmatch(visit.media_type)
     return Response(visit.body(), media_type=media_type[0] if media_type else UNKNOWN, headers=headers)
+
+
+async def picture(context: Context, query: UrlQuery) -> Response:
+    """Drawn by our browser: a picture and nothing else, so it may be shown."""
+    url = canonical(query.url)
+
+    def look(view: View) -> Response:
+        found = picture_in(context.storage, must_be_known(view, url))
+        if found is not None:
+            return Response(found, media_type=PICTURE, headers={"Content-Security-Policy": NOTHING_RUNS})
+        raise NoAnswer(404, "not_stored", f"no picture of {url} is stored: render.screenshot makes them", value=url)
+
+    return await context.views.read(look)
 
 
 async def why(context: Context, query: UrlQuery) -> shapes.Why:
@@ -192,4 +209,9 @@ def page_shape(known: UrlRecord, view: View) -> shapes.Page:
         storage_path=f"{store}/{place.file}" if place else None,
         html_storage_path=f"{store}/{place.file}" if place else None,
         archive=shapes.Stored(place.file, place.offset, place.length) if place else None,
+        rendered=rendering_shape(known.rendered),
     )
+
+
+def rendering_shape(cost: RenderCost | None) -> shapes.Rendering | None:
+    return shapes.Rendering(**asdict(cost) | {"fault": cost.fault or None}) if cost is not None else None

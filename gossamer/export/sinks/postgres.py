@@ -59,6 +59,10 @@ PAGES = (
     "next_fetch_at",
     "partition",
     "visit_id",
+    "rendered",
+    "render_requests",
+    "render_bytes",
+    "render_seconds",
 )
 DOMAINS = ("crawl", "domain", "robots_txt", "authority_score", "last_crawled", "page_count")
 LINKS = ("crawl", "source_hash", "number", "target_url", "target_hash", "anchor", "rel", "fetched_at")
@@ -248,6 +252,10 @@ def page_row(page: PageRecord) -> tuple[Any, ...]:
         page.next_visit_at,
         page.partition,
         page.id,
+        page.rendered,
+        page.render_requests,
+        page.render_bytes,
+        page.render_seconds,
     )
 
 

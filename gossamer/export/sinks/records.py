@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from gossamer.archive.visits import Visit
-from gossamer.export.rows import moment, redirect_of
+from gossamer.export.rows import moment, redirect_of, render_columns
 from gossamer.records import Host, Place, RobotsCopy, Url, UrlRecord
 from gossamer.url.canonical import digest_of
 from gossamer.url.site import host_of
@@ -56,6 +56,10 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True):
     noindex: bool
     noarchive: bool
     out_links: int
+    rendered: bool  # its text and links are what a browser showed
+    render_requests: int | None  # what that took, whether it gained or not
+    render_bytes: int | None
+    render_seconds: float | None
     links: list[LinkRecord] | None = None  # where `sinks.links` asks for them
 
     @property
@@ -93,6 +97,7 @@ def page_record(
     if verdict == "unchanged" and latest is not None and latest.place is not None:
         place = latest.place  # where the content is, and not the word that it is still good
         has_body = latest.verdict is None or not latest.is_copy or latest.verdict.is_stored
+    requests, bytes_, seconds = render_columns(latest.rendered if latest else None)
     return PageRecord(
         id=visit_id(visit.url, visit.at),
         crawl=crawl,
@@ -123,6 +128,10 @@ def page_record(
         noindex=known is not None and known.noindex,
         noarchive=known is not None and known.noarchive,
         out_links=latest.links if latest else len(visit.links),
+        rendered=visit.is_rendered,
+        render_requests=requests,
+        render_bytes=bytes_,
+        render_seconds=seconds,
         links=[LinkRecord(link.url, link.anchor or None, link.rel or None) for link in visit.links]
         if with_links
         else None,

@@ -12,6 +12,8 @@
     hydrated       the text is in the page, and only the links to its own host are made by a script
     modules        scripts that import each other, one of them later
     closed         robots.txt forbids the data: a polite crawler never sees these pages' text
+    enhanced       a page like any other, with its text and some of its links; a script makes further ones. Nothing in
+                   it tells so, and only who has a look at such pages finds out: it is no part of `scripted`
 
 Data is at /api/HOST/PAGE.json on every scripted host, for all of them.
 """
@@ -23,14 +25,17 @@ from typing import NamedTuple
 
 from gossamer.synthetic_web.answer import Anchor, Answer, Built, Visit
 from gossamer.synthetic_web.atlas import Atlas
-from gossamer.synthetic_web.html import HTML, render
+from gossamer.synthetic_web.html import render
 from gossamer.synthetic_web.scripted.content import (
     JAVASCRIPT,
     Content,
     content,
     file,
+    kind_at,
+    page_answer,
     page_at,
     shared_file,
+    shell,
 )
 from gossamer.synthetic_web.text import text
 
@@ -115,6 +120,7 @@ MODULE_FILES = {
     "/show.js": SHOW + "export { show, number };\n",
     "/data.js": "export const load = (number) => fetch(API + number + '.json').then((answer) => answer.json());\n",
 }
+STYLED = '<meta charset="utf-8">\n<link rel="stylesheet" href="/style.css">\n'
 PLEASE = "<noscript>You need to enable JavaScript to run this application.</noscript>\n"
 
 
@@ -136,13 +142,15 @@ KINDS = {
     "hydrated": Kind(FETCH + "load().then(showLinks);\n"),  # where the text is
     "modules": Kind(MODULE, is_module=True),
     "closed": Kind(FETCH + "load().then(show);\n"),
+    "enhanced": Kind(FETCH + "load().then(showLinks);\n"),
 }
+WITH_TEXT = ("hydrated", "enhanced")
 
 
 def kind_of(atlas: Atlas, host: int) -> str | None:
     """Which application a host is; None where it is none."""
-    place, kinds = host - atlas.options.first_scripted, atlas.options.scripted_kinds or tuple(KINDS)
-    return kinds[place % len(kinds)] if 0 <= place < atlas.options.scripted_hosts else None
+    kinds = atlas.options.scripted_kinds or tuple(KINDS)
+    return kind_at(host - atlas.options.first_scripted, atlas.options.scripted_hosts, kinds)
 
 
 def permits(atlas: Atlas, host: int, target: str) -> bool:
@@ -201,14 +209,19 @@ def _page(atlas: Atlas, host: int, kind: str, page: int) -> Answer:
         body, built = _shell(whole.title, '<script src="/app.js"></script>\n'), None
     else:
         body = _body(atlas, host, kind, whole)
-        said = "" if kind == "hydrated" else whole.sentences[0]
+        said = "" if kind in WITH_TEXT else whole.sentences[0]
         built = Built(whole.anchors, said, tuple(loads)) if said or whole.anchors else None
-    anchors = (_way_back(atlas),) if kind == "hydrated" else ()
-    return Answer("scripted", headers=(("Content-Type", HTML),), body=body.encode(), anchors=anchors, built=built)
+    return page_answer("scripted", body, _sent(atlas, kind, whole), built)
 
 
-def _way_back(atlas: Atlas) -> Anchor:
-    return Anchor(atlas.url(0), "where you came from")
+def _sent(atlas: Atlas, kind: str, whole: Content) -> tuple[Anchor, ...]:
+    """The links that are in the page as it is sent."""
+    match kind:
+        case "hydrated":
+            return (Anchor(atlas.url(0), "where you came from"),)
+        case "enhanced":
+            return (Anchor("/", "home"), *whole.anchors[:1])
+    return ()
 
 
 def _body(atlas: Atlas, host: int, kind: str, whole: Content) -> str:
@@ -225,14 +238,10 @@ def _body(atlas: Atlas, host: int, kind: str, whole: Content) -> str:
         case "noscript":
             shared = text(atlas.options.seed).sentences(atlas.chance(f"terms/{host}"), TERMS_BYTES)
             return _shell(whole.title, f"{PLEASE}<footer><p>{' '.join(shared)}</p></footer>\n{source}")
-        case "hydrated":
-            return render(whole.title, whole.sentences, (_way_back(atlas),), footer=f"</p>{source}<p>Here.")
+        case "hydrated" | "enhanced":
+            return render(whole.title, whole.sentences, _sent(atlas, kind, whole), footer=f"</p>{source}<p>Here.")
     return _shell(whole.title, source)
 
 
 def _shell(title: str, scripts: str) -> str:
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<title>{title}</title>\n<meta charset="utf-8">\n'
-        '<link rel="stylesheet" href="/style.css">\n</head>\n<body>\n<img src="/logo.png" alt="">\n'
-        f'<div id="app"></div>\n{scripts}</body>\n</html>\n'
-    )
+    return shell(title, STYLED, f'<img src="/logo.png" alt="">\n{scripts}')

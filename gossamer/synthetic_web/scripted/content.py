@@ -6,10 +6,12 @@ The picture, the font and the film are there to be left alone: who wants text an
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from gossamer.synthetic_web.answer import Anchor, Answer
+from gossamer.synthetic_web.answer import Anchor, Answer, Built
 from gossamer.synthetic_web.atlas import Atlas
+from gossamer.synthetic_web.html import HTML
 from gossamer.synthetic_web.text import text
 
 FANOUT = 3  # pages below each page
@@ -53,6 +55,23 @@ def page_at(path: str, pages: int) -> int | None:
     section, _, number = path[1:].partition("/")
     is_number = number.isdecimal() and number.isascii() and len(number) < 9 and number == str(int(number))
     return int(number) if section == "item" and is_number and 0 < int(number) < pages else None
+
+
+def kind_at(place: int, hosts: int, kinds: Sequence[str]) -> str | None:
+    """Of the host at this place among so many, which have the kinds in turn; None where it is none of them."""
+    return kinds[place % len(kinds)] if 0 <= place < hosts else None
+
+
+def shell(title: str, head: str, body: str) -> str:
+    """A page with an empty element for an application to fill."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<title>{title}</title>\n{head}</head>\n<body>\n'
+        f'<div id="app"></div>\n{body}</body>\n</html>\n'
+    )
+
+
+def page_answer(kind: str, body: str, anchors: Sequence[Anchor] = (), built: Built | None = None) -> Answer:
+    return Answer(kind, headers=(("Content-Type", HTML),), body=body.encode(), anchors=tuple(anchors), built=built)
 
 
 def file(kind: str, content_type: str, body: str) -> Answer:

@@ -1,8 +1,8 @@
 """Decorated hosts: pages that are complete as they are sent. Their scripts do what scripts of such sites do, and
-whoever renders them gains no word worth reading and no link.
+whoever renders them gains no word worth reading and no link within the site.
 
     analytics   articles, counted by a script that sends beacons and pictures
-    widget      a clock and buttons to share the page, made by a script
+    widget      a clock, a button, and a link to another site for sharing the page, made by a script
     cart        a shop: a script shows how full the cart is
     forum       a script turns times into "3 hours ago" and folds quotations
     rebuilt     the whole page stands in a mount point, and a script makes the same again from its data
@@ -17,14 +17,17 @@ from collections.abc import Callable
 
 from gossamer.synthetic_web.answer import Anchor, Answer, Visit
 from gossamer.synthetic_web.atlas import Atlas
-from gossamer.synthetic_web.html import HTML, render
+from gossamer.synthetic_web.html import render
 from gossamer.synthetic_web.scripted.content import (
     JAVASCRIPT,
     Content,
     content,
     file,
+    kind_at,
+    page_answer,
     page_at,
     shared_file,
+    shell,
 )
 
 SCRIPTS = {
@@ -34,7 +37,8 @@ navigator.sendBeacon("/collect", JSON.stringify({ width: innerWidth }));
 """,
     "widget": """
 const bar = document.body.appendChild(document.createElement("div"));
-bar.innerHTML = "<b></b><button>Share</button><button>Print</button>";
+bar.innerHTML = "<b></b><a>Share</a><button>Print</button>";
+bar.children[1].href = "http://share.invalid/?page=" + encodeURIComponent(location.href);
 setInterval(() => { bar.firstChild.textContent = new Date().toLocaleTimeString(); }, 1000);
 """,
     "cart": """
@@ -86,10 +90,7 @@ def _brief(whole: Content, anchors: list[Anchor]) -> str:
 
 def _empty(whole: Content, anchors: list[Anchor]) -> str:
     links = "".join(f'<a href="{anchor.href}"></a>' for anchor in anchors)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<title>{whole.title}</title>\n</head>\n<body>\n<div id="app">'
-        f'</div>\n<nav>{links}</nav>\n<script src="/site.js"></script>\n</body>\n</html>\n'
-    )
+    return shell(whole.title, "", f'<nav>{links}</nav>\n<script src="/site.js"></script>\n')
 
 
 KINDS: dict[str, Callable[[Content, list[Anchor]], str]] = {
@@ -105,8 +106,7 @@ KINDS: dict[str, Callable[[Content, list[Anchor]], str]] = {
 
 
 def kind_of(atlas: Atlas, host: int) -> str | None:
-    place = host - atlas.options.first_decorated
-    return list(KINDS)[place % len(KINDS)] if 0 <= place < atlas.options.decorated_hosts else None
+    return kind_at(host - atlas.options.first_decorated, atlas.options.decorated_hosts, list(KINDS))
 
 
 def decorated_answer(atlas: Atlas, visit: Visit) -> Answer | None:
@@ -118,5 +118,4 @@ def decorated_answer(atlas: Atlas, visit: Visit) -> Answer | None:
         return file("script", JAVASCRIPT, SCRIPTS[kind]) if path == "/site.js" else shared_file(path)
     whole = content(atlas, visit.host, page, atlas.options.decorated_pages)
     anchors = [Anchor("/", "home"), *whole.anchors]
-    body = KINDS[kind](whole, anchors).encode()
-    return Answer("decorated", headers=(("Content-Type", HTML),), body=body, anchors=tuple(anchors))
+    return page_answer("decorated", KINDS[kind](whole, anchors), anchors)
