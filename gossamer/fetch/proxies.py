@@ -4,7 +4,7 @@ Each host keeps to one of several proxies: the first in an order that is the hos
 to the next while that one is away. What goes wrong on the way is of one of three kinds, and none uses up a try:
 
     the proxy is away       no connection, no TLS, a wrong password: nothing goes through it until a request has tried
-                            again, first after 5 s, then after twice as long up to a minute
+                            again, first after 5 s, then after twice as long up to half a minute
     it does not let us      403 to CONNECT and its like: this host's URLs wait for ten minutes, others go on
     it cannot get there     502 to CONNECT and its like. With five hosts in a row, and no answer of any other between
                             them, the proxy is away: its own network is. With fewer it is the host's fault (`connect`)
@@ -31,8 +31,9 @@ from gossamer.url.site import host_of
 from gossamer.visitor import proxies
 from gossamer.visitor.proxies import EnvironmentProxies, Proxy
 
-AWAY_S, AWAY_S_MAX = 5.0, 60.0
+AWAY_S, AWAY_S_MAX = 5.0, 30.0
 PROBE_S = 15.0  # until another one tries, where nothing was heard of the first
+LOOK_S = 2.0  # until a host looks again while somebody tries
 DENIED_S = 600.0
 CARRIED_S = 60.0
 HOSTS_MAX = 10_000  # in trouble, that are remembered
@@ -127,7 +128,8 @@ class Proxies:
                 return proxy
         soonest = min(able, key=lambda proxy: self._states[proxy].until)
         state = self._states[soonest]
-        return Postponed(max(0.1, state.until - now), Reason.PROXY, f"{soonest.shown}: {state.trouble}")
+        wait_s = LOOK_S if state.is_tried else max(0.1, state.until - now)
+        return Postponed(wait_s, Reason.PROXY, f"{soonest.shown}: {state.trouble}")
 
     def carried(self, proxy: Proxy) -> None:
         """An answer of a host has come through it."""
@@ -198,6 +200,8 @@ def _place(proxy: Proxy, host: str) -> bytes:
 def trouble_of(curl: pycurl.Curl, fault: pycurl.error, proxy: Proxy) -> Trouble | None:
     """What was in the way of a request that was never sent. None: it is the host's own."""
     code, said = (*fault.args, "")[:2]
+    if code == pycurl.E_ABORTED_BY_CALLBACK:
+        return None  # we have looked at a kept connection, and do not want it
     if code == pycurl.E_COULDNT_RESOLVE_PROXY:
         return Kind.AWAY, "its name has no address"
     if code == E_PROXY:
