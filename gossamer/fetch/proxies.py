@@ -99,16 +99,11 @@ class Proxies:
 
     def choose(self, url: Url) -> Proxy | Refused | Postponed | None:
         """None: it goes there directly."""
-        host = host_of(url)
-        text = self._wanted(host)
-        if text is None and not self._of_all:
-            return None
-        now = self._clock.now()
+        host, now = host_of(url), self._clock.now()
         try:
-            found = self._of_all if text is None else self._of_policy(text)
+            able = self._able(url, host)
         except ConfigError as fault:
             return Postponed(AWAY_S_MAX, Reason.PROXY, str(fault))
-        able = [proxy for each in found if (proxy := each.of(url) if isinstance(each, EnvironmentProxies) else each)]
         if not able:
             return None
         if not url.startswith("http"):
@@ -118,9 +113,8 @@ class Proxies:
             if until > now:
                 return Refused(Reason.PROXY, why, until - now)
             del self._denied[host]
-        able.sort(key=lambda proxy: _place(proxy, host))
         for proxy in able:
-            state = self._states.setdefault(proxy, State())
+            state = self._states[proxy]
             if state.trouble and state.until <= now:
                 state.is_tried, state.until = True, now + PROBE_S  # the others wait for how this one fares
                 return proxy
@@ -131,14 +125,34 @@ class Proxies:
         wait_s = LOOK_S if state.is_tried else max(0.1, state.until - now)
         return Postponed(wait_s, Reason.PROXY, f"{soonest.shown}: {state.trouble}")
 
+    def _able(self, url: Url, host: str) -> list[Proxy]:
+        """All that it may go through, in its own order. Raises ConfigError where a policy names what is not there."""
+        text = self._wanted(host)
+        found = self._of_all if text is None else self._of_policy(text)
+        able = [proxy for each in found if (proxy := each.of(url) if isinstance(each, EnvironmentProxies) else each)]
+        for proxy in able:
+            self._states.setdefault(proxy, State())
+        return sorted(able, key=lambda proxy: _place(proxy, host)) if len(able) > 1 else able
+
     def carried(self, proxy: Proxy) -> None:
         """An answer of a host has come through it."""
         state = self._states[proxy]
         state.carried_at = self._clock.now()
         self._is_back(proxy, state)
 
-    def blame(self, proxy: Proxy, host: str, trouble: Trouble) -> Refused | Postponed | Failed:
+    def blame(self, proxy: Proxy, url: Url, trouble: Trouble) -> Refused | Postponed | Failed:
         """What becomes of a request that did not get through."""
+        result = self._blame(proxy, host_of(url), trouble)
+        if isinstance(result, Postponed) and any(not self._states[each].trouble for each in self._others(proxy, url)):
+            return Postponed(0.0, result.reason, result.detail)  # at its host's next turn, through another
+        return result
+
+    def _others(self, proxy: Proxy, url: Url) -> list[Proxy]:
+        with suppress(ConfigError):
+            return [each for each in self._able(url, host_of(url)) if each != proxy]
+        return []
+
+    def _blame(self, proxy: Proxy, host: str, trouble: Trouble) -> Refused | Postponed | Failed:
         (kind, said), state, now = trouble, self._states[proxy], self._clock.now()
         detail = f"{proxy.shown}: {said}"
         if kind is Kind.AWAY:

@@ -157,14 +157,16 @@ class Transfers:
             return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
 
-        async def once(verify: bool = True, tls_fault: str = "") -> tuple[Incoming, Received]:
+        async def once(**how: Any) -> tuple[Incoming, Received]:
             incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
             asked = (url, host, headers, address, via, incoming, may_ask)
-            return incoming, await self._once(*asked, verify=verify, tls_fault=tls_fault)
+            return incoming, await self._once(*asked, **how)
 
         incoming, received = await once()
-        if incoming.had_news:  # nothing was asked yet, and that connection is gone now
-            incoming, received = await once()
+        if (
+            incoming.had_news
+        ):  # nothing was asked yet, and that connection is gone now; to a proxy there may be others
+            incoming, received = await once(is_fresh=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
             incoming, received = await once(verify=False, tls_fault=received.detail or "not verified")
@@ -194,7 +196,7 @@ class Transfers:
         elif trouble is None and received.reason in BROKEN_OFF and not await self.proxies.is_there(via):
             trouble = (Kind.AWAY, "it broke off")
         if trouble is not None:
-            return self.proxies.blame(via, host_of(url), trouble)
+            return self.proxies.blame(via, url, trouble)
         if received.status:
             self.proxies.carried(via)
         return received
@@ -285,12 +287,14 @@ class Transfers:
         incoming: Incoming,
         may_ask: Callable[[], bool] | None,
         *,
-        verify: bool,
-        tls_fault: str,
+        verify: bool = True,
+        tls_fault: str = "",
+        is_fresh: bool = False,
     ) -> Received:
         curl = self._idle.pop() if self._idle else self._handle()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.HTTPHEADER, list(headers))
+        curl.setopt(pycurl.FRESH_CONNECT, int(is_fresh))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         is_pinned = address != host and (via is None or via.is_told_addresses)

@@ -214,7 +214,10 @@ async def test_a_host_that_the_proxy_refuses_waits_and_the_others_go_on(folder: 
     authority = Authority("root")
     with running(proxy):
         async with tls_server(authority.issue("127.0.0.2").context()) as refused, raw_server() as server:
-            answers(server, {"/": html(f'<a href="https://127.0.0.2:{refused.port}/">x</a><a href="/b">b</a>')})
+            answers(
+                server,
+                {"/": html(f'<a href="https://127.0.0.2:{refused.port}/">x</a><a href="/b">b</a>'), "/b": html("b")},
+            )
             await crawl(folder, server.url("/"), *through(proxy.url()))
             why = await gossamer("why", folder, f"https://127.0.0.2:{refused.port}/")
     assert len(server.requests) == 3 and refused.requests == []
@@ -273,13 +276,13 @@ async def test_a_policy_chooses_the_proxy_of_a_host_and_none(folder: Path) -> No
             bad = await gossamer("policy", folder, hosts[1], "--host", "--proxy", f"http://me:{PASSWORD}@a.test:1")
             with served(folder) as api:
                 told = api.get(f"/hosts/{hosts[1]}/policy")
-                refused = api.ask("PUT", f"/hosts/{hosts[1]}/policy", {"proxy": "http://169.254.169.254:80"})
-                taken = api.ask("PUT", f"/hosts/{hosts[3]}/policy", {"proxy": everybody.url()})
+                refused = api.tell("PUT", f"/hosts/{hosts[1]}/policy", {"proxy": "http://169.254.169.254:80"})
+                taken = api.tell("PUT", f"/hosts/{hosts[3]}/policy", {"proxy": everybody.url()})
             tried = await gossamer("fetch", web.url(1), "--dir", folder, "--json")
             await crawl(folder, web.url(0), *through(everybody.url()), "--max-pages", 1000)
             by_host = {(entry.host, entry.client) for entry in web.log.entries}
     assert bad.code == 2 and PASSWORD not in (folder / "policies.json").read_text()
-    assert told["policy"]["proxy"] == one.url() and refused.status == 400 and taken.status == 200
+    assert told["policy"]["proxy"] == one.url() and refused.status_code == 400 and taken.status_code == 200
     assert tried.lines()[0]["steps"][0]["proxy"] == one.url()
     assert {client for host, client in by_host if host == hosts[1]} == {one.address}
     assert {client for host, client in by_host if host in (hosts[0], hosts[3])} == {everybody.address}
