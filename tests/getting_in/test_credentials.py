@@ -17,8 +17,9 @@ from gossamer.frontier.disk.store import RocksStore, is_store
 from gossamer.frontier.disk.tables import TABLES
 from gossamer.process.fingerprints import duplicates
 from tests.api.serving import served
-from tests.crawl.command import gossamer, quick_settings
+from tests.crawl.command import gossamer, quick_settings, start
 from tests.fetch.raw_server import RawServer, raw_server
+from tests.fetchers.crawling import free_port
 from tests.getting_in.pages import NOT_THERE, answers, header_of, html, moved, path_of
 
 PASSWORD, TOKEN, KEY = "correct-horse-battery", "tok-9f8e7d6c5b", "key-1a2b3c4d5e"
@@ -93,6 +94,32 @@ async def test_headers_and_passwords_reach_their_part_of_an_origin_alone(folder:
     assert len(asked(server, "/basic/a")) == 1 and "basic/a" in everything
     searched(folder, everything)
     assert "Authorization: ..." in requests_in(folder) and "X-Key: ..." in requests_in(folder)
+
+
+@pytest.mark.parametrize("flags", [(), ("--process",)])
+async def test_a_fetcher_gets_the_secrets_of_its_job_and_brings_back_none(
+    folder: Path, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """With --process it is the fetcher that writes the request record."""
+
+    def guard(request: bytes) -> bytes | None:
+        wanted = f"Basic {BASIC}" if path_of(request).startswith("/basic/") else None
+        return None if header_of(request, "Authorization") == wanted else html("who are you?", "401 Unauthorized")
+
+    file, join = tmp_path / "credentials.toml", f"127.0.0.1:{free_port()}"
+    async with raw_server() as server:
+        file.write_text(f'["{server.url("/basic/")}"]\nbasic = "env:SITE_LOGIN"\n')
+        answers(server, {"/": html('<a href="/basic/a">a</a>'), "/basic/a": html("behind the door")}, guard)
+        fetcher = await start("fetcher", "--join", join, "--allow-private", *flags)
+        try:
+            listed = await crawl(folder, server.url("/"), file, "--fetchers", join)
+        finally:
+            fetcher.terminate()
+            said = b"".join(await fetcher.communicate()).decode()
+    assert listed[server.url("/basic/a")]["status"] == 200
+    assert len(asked(server, "/basic/a")) == 1
+    searched(folder, said)
+    assert "Authorization: ..." in requests_in(folder)
 
 
 class Members:
