@@ -97,11 +97,14 @@ class Proxies:
             for each in proxy.by_scheme.values() if isinstance(proxy, EnvironmentProxies) else (proxy,):
                 self._states[each] = State()
 
-    def choose(self, url: Url) -> Proxy | Refused | Postponed | None:
+    def choose(self, url: Url, host: str) -> Proxy | Refused | Postponed | None:
         """None: it goes there directly."""
-        host, now = host_of(url), self._clock.now()
+        text = self._wanted(host)
+        if text is None and not self._of_all:  # as nearly always
+            return None
+        now = self._clock.now()
         try:
-            able = self._able(url, host)
+            able = self._able(url, host, text)
         except ConfigError as fault:
             return Postponed(AWAY_S_MAX, Reason.PROXY, str(fault))
         if not able:
@@ -125,9 +128,8 @@ class Proxies:
         wait_s = LOOK_S if state.is_tried else max(0.1, state.until - now)
         return Postponed(wait_s, Reason.PROXY, f"{soonest.shown}: {state.trouble}")
 
-    def _able(self, url: Url, host: str) -> list[Proxy]:
+    def _able(self, url: Url, host: str, text: str | None) -> list[Proxy]:
         """All that it may go through, in its own order. Raises ConfigError where a policy names what is not there."""
-        text = self._wanted(host)
         found = self._of_all if text is None else self._of_policy(text)
         able = [proxy for each in found if (proxy := each.of(url) if isinstance(each, EnvironmentProxies) else each)]
         for proxy in able:
@@ -149,7 +151,8 @@ class Proxies:
 
     def _others(self, proxy: Proxy, url: Url) -> list[Proxy]:
         with suppress(ConfigError):
-            return [each for each in self._able(url, host_of(url)) if each != proxy]
+            host = host_of(url)
+            return [each for each in self._able(url, host, self._wanted(host)) if each != proxy]
         return []
 
     def _blame(self, proxy: Proxy, host: str, trouble: Trouble) -> Refused | Postponed | Failed:

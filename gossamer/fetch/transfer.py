@@ -144,7 +144,8 @@ class Transfers:
     ) -> Received | NotAsked:
         if has_bad_port(url):  # a redirect of robots.txt comes here without passing the link filter
             return Refused(Reason.BAD_PORT, url)
-        host, via = host_of(url), self.proxies.choose(url)
+        host = host_of(url)
+        via = self.proxies.choose(url, host)
         if isinstance(via, NOT_ASKED):
             return via
         address = await self._prepared(host, via)
@@ -156,20 +157,15 @@ class Transfers:
         except OSError as short:
             return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
-
-        async def once(**how: Any) -> tuple[Incoming, Received]:
-            incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-            asked = (url, host, headers, address, via, incoming, may_ask)
-            return incoming, await self._once(*asked, **how)
-
-        incoming, received = await once()
-        if (
-            incoming.had_news
-        ):  # nothing was asked yet, and that connection is gone now; to a proxy there may be others
-            incoming, received = await once(is_fresh=True)
+        limits = (self.settings, bytes_max, self._folder, self._idle_connections)
+        asked = (url, host, headers, address, via, may_ask)
+        received = await self._once(incoming := incoming_type(*limits), *asked)
+        if incoming.had_news:  # nothing was asked yet, and that connection is gone now; to a proxy there may be more
+            received = await self._once(incoming := incoming_type(*limits), *asked, is_fresh=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
-            incoming, received = await once(verify=False, tls_fault=received.detail or "not verified")
+            tls_fault = received.detail or "not verified"
+            received = await self._once(incoming := incoming_type(*limits), *asked, verify=False, tls_fault=tls_fault)
         if incoming.is_too_late:
             return Postponed(NOT_OURS_S, Reason.OWNERSHIP)
         if incoming.refused_address is not None:
@@ -279,12 +275,12 @@ class Transfers:
 
     async def _once(
         self,
+        incoming: Incoming,
         url: Url,
         host: str,
         headers: Sequence[bytes],
         address: str,
         via: Proxy | None,
-        incoming: Incoming,
         may_ask: Callable[[], bool] | None,
         *,
         verify: bool = True,
@@ -294,12 +290,12 @@ class Transfers:
         curl = self._idle.pop() if self._idle else self._handle()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.HTTPHEADER, list(headers))
-        curl.setopt(pycurl.FRESH_CONNECT, int(is_fresh))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         is_pinned = address != host and (via is None or via.is_told_addresses)
         curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if is_pinned else [])
-        curl.setopt(pycurl.PROXY, via.url if via else "")  # empty: not even one from the environment
+        if via is not None or is_fresh:  # as few have it; taken back below
+            _go_through(curl, via.url if via else "", is_fresh=is_fresh)
         incoming.attach(
             curl,
             self._multi,
@@ -340,6 +336,8 @@ class Transfers:
             status, ip = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
             if via is not None:  # then that is the proxy's, and who is told names alone knows where they led
                 ip = address.strip("[]") if via.is_told_addresses or address == host else ""
+            if via is not None or is_fresh:
+                _go_through(curl, "", is_fresh=False)
             self._surplus_bytes += curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
             latency_s = curl.getinfo(pycurl.STARTTRANSFER_TIME) - curl.getinfo(pycurl.PRETRANSFER_TIME)
             self._idle.append(curl)
@@ -367,7 +365,8 @@ class Transfers:
         curl.setopt(pycurl.LOW_SPEED_TIME, max(1, int(settings.slow_s)))
         curl.setopt(pycurl.BUFFERSIZE, RECEIVED_AT_ONCE)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
-        curl.setopt(pycurl.NOPROXY, "")  # as above
+        curl.setopt(pycurl.PROXY, "")  # not even one from the environment
+        curl.setopt(pycurl.NOPROXY, "")
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP)
@@ -378,6 +377,11 @@ class Transfers:
         for trusted in (pycurl.CAINFO, pycurl.PROXY_CAINFO):
             curl.setopt(trusted, settings.ca_file or certifi.where())  # libcurl brings none of its own
         return curl
+
+
+def _go_through(curl: pycurl.Curl, proxy: str, *, is_fresh: bool) -> None:
+    curl.setopt(pycurl.PROXY, proxy)
+    curl.setopt(pycurl.FRESH_CONNECT, int(is_fresh))
 
 
 def keep_to_ourselves(socket: int, _purpose: int) -> int:

@@ -14,7 +14,7 @@ AWAY, UNREACHED, DENIED = (Kind.AWAY, "no connection"), (Kind.UNREACHED, "502"),
 
 
 def chosen(proxies: Proxies, host: str = "a.test") -> Proxy:
-    proxy = proxies.choose(f"http://{host}/")
+    proxy = proxies.choose(f"http://{host}/", host)
     assert isinstance(proxy, Proxy), proxy
     return proxy
 
@@ -44,10 +44,10 @@ def test_one_request_tries_a_proxy_that_is_away_and_the_others_wait(clock: Virtu
         assert isinstance(
             proxies.blame(proxy, "http://b.test/", AWAY), Postponed
         )  # failed together with it: counts once
-        assert isinstance(proxies.choose("http://b.test/"), Postponed)
+        assert isinstance(proxies.choose("http://b.test/", "b.test"), Postponed)
         clock.advance(result.wait_s)
         assert chosen(proxies) == proxy
-        assert isinstance(proxies.choose("http://b.test/"), Postponed)
+        assert isinstance(proxies.choose("http://b.test/", "b.test"), Postponed)
         result = proxies.blame(proxy, "http://a.test/", AWAY)
     assert waits_s == [AWAY_S, 10.0, 20.0, AWAY_S_MAX, AWAY_S_MAX]
     assert proxies.report() == (ProxyNow(ONE, "no connection"),)
@@ -60,7 +60,7 @@ def test_a_host_that_a_proxy_refuses_is_not_asked_for_again_for_a_while(clock: V
     proxies = Proxies((ONE,), clock)
     refused = proxies.blame(chosen(proxies), "http://a.test/", DENIED)
     assert isinstance(refused, Refused) and refused.wait_s == DENIED_S
-    assert isinstance(proxies.choose("http://a.test/x"), Refused) and chosen(proxies, "b.test")
+    assert isinstance(proxies.choose("http://a.test/x", "a.test"), Refused) and chosen(proxies, "b.test")
     clock.advance(DENIED_S)
     assert chosen(proxies, "a.test")
 
@@ -81,16 +81,16 @@ def test_of_what_a_proxy_cannot_reach_one_host_is_to_blame_and_many_are_not(cloc
 def test_a_policy_that_names_what_is_not_there_lets_its_host_wait(clock: VirtualClock) -> None:
     wanted = {"a.test": "env:NOT_THERE_AT_ALL", "b.test": "direct", "c.test": TWO}
     proxies = Proxies((ONE,), clock, wanted.get)
-    waits = proxies.choose("http://a.test/")
+    waits = proxies.choose("http://a.test/", "a.test")
     assert isinstance(waits, Postponed) and "NOT_THERE_AT_ALL" in waits.detail
-    assert proxies.choose("http://b.test/") is None
+    assert proxies.choose("http://b.test/", "b.test") is None
     assert chosen(proxies, "c.test").shown == TWO and chosen(proxies, "d.test").shown == ONE
 
 
 def test_other_schemes_do_not_go_around_a_proxy(clock: VirtualClock) -> None:
-    refused = Proxies((ONE,), clock).choose("ftp://a.test/")
+    refused = Proxies((ONE,), clock).choose("ftp://a.test/", "a.test")
     assert isinstance(refused, Refused) and refused.reason is Reason.SCHEME
-    assert Proxies((), clock).choose("ftp://a.test/") is None
+    assert Proxies((), clock).choose("ftp://a.test/", "a.test") is None
 
 
 def test_a_proxys_own_answers_are_told_from_those_of_hosts() -> None:
