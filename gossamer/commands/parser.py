@@ -98,6 +98,7 @@ GROUPS = (
         {
             "web": "serve a synthetic web on loopback addresses, to try crawlers on",
             "bench": "measure this machine, with other crawlers beside us on the same pages",
+            "identity": "a key to sign requests with, and the document that says it is yours",
             "plan": "machines, network and storage for a crawl of N pages a month",
             "completion": "a script that completes verbs and flags in bash, zsh or fish",
             "man": "the manual page gossamer(1)",
@@ -112,7 +113,7 @@ FILES |= {name: f"one_url.{name}" for name in ("fetch", "show", "why", "robots")
 FILES["frontier"] = "services.frontier"
 FILES |= {name: f"fetchers.{name}" for name in ("fetcher", "fetchers")}
 FILES |= {name: f"reports.{name}" for name in ("report", "changes")}
-FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "completion", "man")}
+FILES |= {name: f"tools.{name}" for name in ("web", "bench", "plan", "identity", "completion", "man")}
 
 
 TOP_FLAGS = ("-h", "--help", "--version")

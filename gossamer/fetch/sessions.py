@@ -1,4 +1,4 @@
-"""Sessions: what goes with requests to URLs that we have credentials for, and the logins by form.
+"""Sessions: what goes with requests: credentials, the signature of an identity, and the logins by form.
 
 A login takes turns of its host like everything else: one for the form, with its hidden fields, one to send it, and
 one for each redirect behind it. A URL whose turn was spent on that goes back to the head of its queue (`login`). What
@@ -24,6 +24,7 @@ from gossamer.url.canonical import canonicalize
 from gossamer.url.site import clock_name, host_of
 from gossamer.visitor.cookies import Jar
 from gossamer.visitor.credentials import Credentials, FormLogin
+from gossamer.visitor.identity import Identity
 
 AGAIN_S = 600.0  # until another try of a form that did not let us in
 STEPS_MAX = 6  # the form, its answer and what that leads to
@@ -54,8 +55,11 @@ class Session:
 
 
 class Sessions:
-    def __init__(self, credentials: Credentials, http: Http | None, clock: Clock) -> None:
-        """`http`: what logs in; None: nobody does."""
+    def __init__(
+        self, credentials: Credentials, http: Http | None, clock: Clock, identity: Identity | None = None
+    ) -> None:
+        """`http`: what logs in; None: nobody does. `identity`: signs all that is asked for; None: nobody does."""
+        self._identity = identity
         self._credentials = credentials
         self._http = http
         self._clock = clock
@@ -65,6 +69,8 @@ class Sessions:
         """What goes with a request. `cookies`: that are brought."""
         credential = self._credentials.of(url) if self._credentials else None
         extra = credential.extra if credential is not None else NOTHING
+        if self._identity is not None and url.startswith("http"):
+            extra = ExtraHeaders((*extra.shown, *self._identity.signed(url, self._clock.now())), extra.hidden)
         if not cookies:
             return extra
         return ExtraHeaders(extra.shown, (*extra.hidden, f"Cookie: {cookies}".encode("latin-1")))

@@ -56,6 +56,7 @@ from gossamer.url.link_filter import home_of, link_filter_of
 from gossamer.url.site import clock_name, host_of, origin_of, site_of
 from gossamer.visitor import credentials
 from gossamer.visitor.cookies import Jar, jar_name
+from gossamer.visitor.identity import load as load_identity
 from gossamer.worker.identity import identity
 
 Facts = dict[str, Any]
@@ -89,7 +90,8 @@ class Trial:
         scheme_fetchers = protocols(tree.fetch.schemes, transfers, identity(tree.crawl))
         agent, crawl = tree.crawl.user_agent_token, tree.crawl
         http = Http(transfers, identity(tree.crawl))
-        sessions = Sessions(credentials.load(tree.fetch.credentials), http, self._clock)
+        who = load_identity(tree.fetch.identity_key, tree.fetch.identity_url)
+        sessions = Sessions(credentials.load(tree.fetch.credentials), http, self._clock, who)
         jars = CookieJars(tree.fetch.cookies, self._clock, self._jar, self._keep_jar)
         asked = (self._robots, self._booking, self._clock, tree.robots, agent)
         self._fetcher = Fetcher(

@@ -126,6 +126,10 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     proxy: Annotated[
         tuple[Proxy, ...], about("proxies that requests go through; []: none, not even the environment's")
     ] = ()
+    identity_key: Annotated[str, about("a PEM file with the key that signs requests; empty: they are not signed")] = (
+        ""
+    )
+    identity_url: Annotated[str, about("the https origin where the public half of that key is published")] = ""
     cookies: Annotated[Literal["off", "redirects", "host"], about("which are kept and sent back")] = "redirects"
 
 

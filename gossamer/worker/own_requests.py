@@ -1,4 +1,4 @@
-"""What a worker's requests go through, and what goes with them beside what all have: cookies and credentials.
+"""What a worker's requests go through, and what goes with them: cookies, credentials and signatures.
 
 The cookies of a site are in the store of its partition, as its other state is. Credentials and the passwords of
 proxies are read by each worker, and kept in its memory alone.
@@ -21,6 +21,7 @@ from gossamer.records import Url
 from gossamer.settings import Tree
 from gossamer.visitor import credentials
 from gossamer.visitor.cookies import Jar, jar_name
+from gossamer.visitor.identity import load as load_identity
 from gossamer.worker.identity import identity
 from gossamer.worker.partition import Partition
 
@@ -55,7 +56,9 @@ def own_requests(
 ) -> tuple[CookieJars, Sessions]:
     """`partitions`: that are ours, as they are now."""
     http = Http(transfers, identity(config.crawl))
-    sessions = Sessions(credentials.load(config.fetch.credentials), http, clock)
+    fetch = config.fetch
+    who = load_identity(fetch.identity_key, fetch.identity_url)
+    sessions = Sessions(credentials.load(fetch.credentials), http, clock, who)
     return cookie_jars(config, clock, partitions), sessions
 
 
