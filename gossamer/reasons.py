@@ -71,3 +71,4 @@ class Reason(StrEnum):
     FETCHER_LOST = "fetcher_lost"
     COOKIE = "cookie"
     LOGIN = "login"
+    PROXY = "proxy"

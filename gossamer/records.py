@@ -97,6 +97,7 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
     latency_s: float  # until the first byte of the answer
     truncated: str = ""  # length: cut at our limit; decoding: the content coding broke off
     tls_fault: str = ""  # why the certificate was not good, where we went on all the same
+    proxy: str = ""  # that it went through, without its password; empty: none
 
     def header(self, name: str) -> str | None:
         """The last value of a header, as browsers take it; None where it is missing."""

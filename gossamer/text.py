@@ -77,6 +77,7 @@ EXPLAINED = {
     Reason.NO_FETCHER: "no fetcher is there that may ask",
     Reason.FETCHER_LOST: "its fetcher was not heard of again; it is asked once more",
     Reason.LOGIN: "a login comes first, or did not succeed",
+    Reason.PROXY: "its proxy is away, or does not let us through; its server is not to blame",
     Reason.COOKIE: "the server has set a cookie and wants to be asked once more, with it",
 }
 
@@ -96,6 +97,7 @@ TROUBLES = frozenset(
         *(Reason.TOO_SLOW, Reason.TOO_LARGE, Reason.BROKEN_ANSWER, Reason.STALE_CONNECTION, Reason.GONE),
         *(Reason.CLIENT_ERROR, Reason.SERVER_ERROR, Reason.OVERLOADED, Reason.BAD_REDIRECT, Reason.REDIRECT_LOOP),
         *(Reason.TOO_MANY_REDIRECTS, Reason.KILLS_WORKER, Reason.UNREADABLE, Reason.NO_ROOM, Reason.NO_RESOURCES),
+        Reason.PROXY,
     }
 )
 

@@ -162,6 +162,7 @@ OWN_CLOCK = {
 OWN_ENVIRONMENT = {
     "config.py",
     "visitor/credentials.py",  # a file of secrets, and variables that its author names: they are no settings
+    "visitor/proxies.py",  # variables that every program knows, where the settings say so
     "process/which_reader.py",  # a switch of the installation, which `--version` asks before there is a configuration
     "local_servers/process.py",  # what a process is started with
     "local_servers/kafka_jars.py",  # where Java, Maven and the user's cache are, by the names that all programs use

@@ -33,7 +33,7 @@ from msgspec import Meta, Struct
 
 from gossamer.records import Reason, State
 from gossamer.rendered import When
-from gossamer.settings.kinds import Region
+from gossamer.settings.kinds import PolicyProxy, Region
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Url = Annotated[str, Meta(min_length=1, max_length=8192)]
@@ -169,6 +169,7 @@ class Policy(Body):
     trusted: bool = False  # what looks like a trap here is none
     region: Region | None = None  # whose fetchers ask; empty: any
     render: When | None = None  # which pages a browser shows, instead of render.when
+    proxy: PolicyProxy | None = None  # instead of fetch.proxy, of which it has to be one; direct: none
 
 
 class Limits(Body):

@@ -88,6 +88,11 @@ class Recrawl(Shape):
     is_scarce: bool  # the pages want more visits than the budget has
 
 
+class OutgoingProxy(Shape):
+    proxy: str  # without its password
+    trouble: str | None  # why nothing goes through it; null: it does
+
+
 class Status(Shape):
     """Counters are from the crawl's first start on, unless their name says otherwise; rates are of the last 10 s."""
 
@@ -147,6 +152,7 @@ class Status(Shape):
     fetchers: list[Fetcher]
     fetch_reports_ignored: dict[str, int]  # what fetchers said that changed nothing, by why
     fetch_jobs_lost: int  # that no fetcher answered in time
+    proxies: list[OutgoingProxy]  # that requests go through
     recrawl: Recrawl
 
 

@@ -40,7 +40,7 @@ from gossamer.supervisor.supervisor import run_crawl, workers_of
 from gossamer.supervisor.worker_process import forked
 from gossamer.text import COMMAND, counted
 from gossamer.url.site import host_of, origin_of
-from gossamer.visitor import credentials, identity
+from gossamer.visitor import credentials, identity, proxies
 
 EXAMPLES = """
 gossamer crawl https://example.com --max-pages 500 --contact you@example.org
@@ -91,6 +91,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 def check_credentials(tree: Tree) -> None:
     """Found out now, and not by each worker."""
+    proxies.read(tree.fetch.proxy)
     identity.load(tree.fetch.identity_key, tree.fetch.identity_url)
     found = credentials.load(tree.fetch.credentials)
     if found.have_logins and tree.fetchers.listen:

@@ -44,7 +44,7 @@ gossamer policy crawl-example.com example.com --pause
 gossamer policy crawl-example.com
 """
 
-KEYS = ("delay_s", "crawl_rate", "max_pages", "priority", "paused", "blocked", "trusted", "region", "render")
+KEYS = ("delay_s", "crawl_rate", "max_pages", "priority", "paused", "blocked", "trusted", "region", "render", "proxy")
 CRAWL_KEYS = ("requests_per_s", "bytes_per_s")
 HOSTS_LOOKED_AT = 100_000  # to tell whether a site is known, and which name was meant: a second
 ROWS_MAX = 100_000  # every worker holds them in memory: some 20 MB
@@ -210,6 +210,9 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--priority", type=priority, metavar="X", help="its authority: high, medium, low or 0 to 1")
     verb.add_argument("--region", metavar="R", help="only fetchers of this region ask there")
     verb.add_argument("--render", choices=get_args(When), help="instead of render.when: what a browser shows there")
+    verb.add_argument(
+        "--proxy", metavar="P", help="go there through this proxy instead of fetch.proxy; direct: through none"
+    )
     for flag, key, value, text in (
         ("--pause", "paused", True, "ask nothing for now"),
         ("--resume", "paused", False, "go on"),

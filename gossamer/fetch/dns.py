@@ -105,8 +105,7 @@ class Dns:
             self.counts.asked += 1
             self.counts.hits += 1
             return list(entry.addresses)
-        if self._blocked and not self._blocked.isdisjoint(domains(name)):
-            raise NameBlocked(f"{host} is blocked (dns.blocked)")
+        self.check(host)
         if name in self._overrides:
             return [self._overrides[name]]
         self.counts.asked += 1
@@ -117,6 +116,11 @@ class Dns:
         ):  # one of its own for each who waits: an exception remembers where it was raised
             raise OSError(*found.args) if lacking(found) else OSError(f"{host}: {found}")
         return list(found.addresses)
+
+    def check(self, host: str) -> None:
+        """Raises NameBlocked, for those who ask for an address elsewhere."""
+        if self._blocked and not self._blocked.isdisjoint(domains(host.removesuffix("."))):
+            raise NameBlocked(f"{host} is blocked (dns.blocked)")
 
     def failed(self, host: str, address: str) -> None:
         """A connection failed. The next one goes to another address, and after some the name is asked for again."""

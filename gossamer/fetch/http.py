@@ -201,6 +201,7 @@ def exchange_of(received: Received, request: bytes) -> Exchange:
         latency_s=received.latency_s,
         truncated=received.truncated,
         tls_fault=received.tls_fault,
+        proxy=received.proxy,
     )
 
 

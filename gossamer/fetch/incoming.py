@@ -17,8 +17,10 @@ import pycurl
 from gossamer.fetch.address import is_forbidden
 from gossamer.fetch.idle_connections import Ends, IdleConnections, has_unread_bytes
 from gossamer.fetch.multi import Multi
+from gossamer.fetch.proxies import Trouble
 from gossamer.fetch.sockets import open_socket
 from gossamer.fetch.spool import Spool
+from gossamer.records import Body
 from gossamer.settings import FetchSettings
 from gossamer.shortage import no_memory
 
@@ -46,6 +48,7 @@ class Incoming:
         self.distrusts = False  # the server's certificate
         self.had_news = False  # on a kept connection, before anything was asked
         self.is_too_late = False  # we may not ask this host any more
+        self.trouble: Trouble | None = None  # of the proxy, or on the way behind it
         self.our_fault: OSError | None = None  # our disk, memory, files or ports have no room
 
         self._head_room = limits.header_bytes_max
@@ -78,7 +81,8 @@ class Incoming:
         curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
 
     def open_socket(self, allow_private: bool, unheard_s: float, _purpose: int, address: Any) -> Any:
-        """The last word on where we connect, at connect time."""
+        """The last word on where we connect, at connect time. Where a proxy is set libcurl connects to that and to
+        nobody else, and it may well be at a private address."""
         ip = address.addr[0]
         if not allow_private and is_forbidden(ip):
             self.refused_address = ip
@@ -135,6 +139,20 @@ class Incoming:
         if self._body_room < 0:
             self.truncated = "length"
         return -1 if self.truncated else None
+
+    def body(self) -> Body:
+        try:
+            return self.spool.body()
+        except OSError as fault:
+            self.our_fault = fault
+        except MemoryError:
+            self.our_fault = no_memory()
+        return b""
+
+    def is_in_trouble(self, trouble: Trouble | None) -> None:
+        """On the way, where a proxy is; that is not to be mended by trusting the server."""
+        self.trouble = trouble
+        self.distrusts = self.distrusts and trouble is None
 
     @property
     def is_cut_by_us(self) -> bool:

@@ -3,6 +3,8 @@
 What libcurl does is the protocol and TLS. What is ours: the address is chosen by our resolver and given to libcurl
 (CONNECT_TO), and a callback (incoming.py) sees the address that is really connected to and can refuse it: neither an
 odd spelling of an IP address, nor a proxy in the environment, nor a name that changes its address leads inside.
+Through a proxy that holds as far as the proxy lets us (proxies.py, docs/proxies.md): a `socks5` proxy is given the
+address, and all others a name whose addresses were looked at here first, where they are known here.
 
 No exception of the library leaves this file: every fault of the web is a `Reason` in what was `Received`.
 """
@@ -11,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +24,11 @@ import pycurl
 from gossamer.clock import Clock
 from gossamer.fetch.address import is_forbidden, is_literal, paced_as
 from gossamer.fetch.dns import NameBlocked, NameServersRest
+from gossamer.fetch.faults import meaning
 from gossamer.fetch.idle_connections import LOOKED_AFTER_S, IdleConnections
 from gossamer.fetch.incoming import Incoming
 from gossamer.fetch.multi import Multi
+from gossamer.fetch.proxies import SUPPRESS_CONNECT_HEADERS, Kind, Proxies, trouble_in, trouble_of
 from gossamer.fetch.sockets import fault_of
 from gossamer.fetch.spool import IN_MEMORY_BYTES_MAX
 from gossamer.fetch.unpacking import Unpacking
@@ -34,35 +37,12 @@ from gossamer.records import Body, Failed, Postponed, Reason, Refused, Url
 from gossamer.settings import FetchSettings
 from gossamer.shortage import check_memory, lacking, no_memory, postponed
 from gossamer.url.ports import has_bad_port
-from gossamer.url.site import host_of
-
-# libcurl's codes, by what they mean for us; anything else is a broken answer.
-FAULTS = {
-    pycurl.E_COULDNT_RESOLVE_HOST: Reason.DNS,
-    pycurl.E_COULDNT_CONNECT: Reason.CONNECT,
-    pycurl.E_OPERATION_TIMEDOUT: Reason.TIMEOUT,
-    pycurl.E_SSL_CONNECT_ERROR: Reason.TLS,
-    pycurl.E_PEER_FAILED_VERIFICATION: Reason.TLS,
-    pycurl.E_SSL_CERTPROBLEM: Reason.TLS,
-    pycurl.E_SSL_CIPHER: Reason.TLS,
-    pycurl.E_REMOTE_FILE_NOT_FOUND: Reason.GONE,
-    pycurl.E_REMOTE_ACCESS_DENIED: Reason.CLIENT_ERROR,
-    pycurl.E_LOGIN_DENIED: Reason.CLIENT_ERROR,
-}
-TLS_WORDS = {
-    "wrong version number": "the server does not speak TLS on this port",
-    "unexpected eof while reading": "the server hung up during the handshake",
-    "protocol version": "the server speaks neither TLS 1.2 nor 1.3",
-    "unsupported protocol": "the server speaks neither TLS 1.2 nor 1.3",
-    "handshake failure": "the server and we have no cipher in common, or it wants a certificate of ours",
-    "unrecognized name": "the server does not know this host name",
-    "excessive message size": "the server's certificates are too long",
-    "unable to get local issuer": "no authority that we trust vouches for the certificate",
-    "no alternative certificate subject name": "the certificate is for other names",
-}
-LOW_SPEED = "too slow"  # how libcurl words the low-speed limit; both limits share one code
+from gossamer.url.site import host_of, site_of
+from gossamer.visitor.proxies import Proxy
 
 NotAsked = Refused | Failed | Postponed
+NOT_ASKED = (Refused, Postponed)
+BROKEN_OFF = (Reason.BROKEN_ANSWER, Reason.TIMEOUT, Reason.TLS)
 PaceOf = Callable[[str, int], Awaitable[Pause]]  # interfaces.SharedState.pace
 
 RECEIVED_AT_ONCE = 64 << 10  # bytes: most pages come in one piece. libcurl has one such buffer for all transfers
@@ -85,6 +65,7 @@ class Received(msgspec.Struct, frozen=True):
     tls_fault: str
     reason: Reason | None
     detail: str
+    proxy: str = ""  # that it came through
 
 
 class UnderWay(NamedTuple):
@@ -108,13 +89,17 @@ class Transfers:
         pace: PaceOf | None = None,
         may_ask: Callable[[], bool] = lambda: True,
         unheard_s: float = UNHEARD_S,
+        proxy_of: Callable[[str], str | None] = lambda host: None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`folder`: where large bodies are kept while they are worked at; None: where the system wants them.
 
         `pace`: what a request to an address has to wait for, see interfaces.SharedState. `may_ask`: looked at when a
-        request would go out. `unheard_s`: what a server's system has not acknowledged by then is taken back."""
+        request would go out. `unheard_s`: what a server's system has not acknowledged by then is taken back.
+        `proxy_of`: the proxy that a policy wants for a host. Raises ConfigError where one is named and not there."""
         self.settings = settings
         self.clock = clock
+        self.proxies = Proxies(settings.proxy, clock, proxy_of, say)
         self._resolver = resolver
         self._allow_private = allow_private
         self._folder = folder
@@ -160,7 +145,10 @@ class Transfers:
         if has_bad_port(url):  # a redirect of robots.txt comes here without passing the link filter
             return Refused(Reason.BAD_PORT, url)
         host = host_of(url)
-        address = await self._prepared(host)
+        via = self.proxies.choose(url, host)
+        if isinstance(via, NOT_ASKED):
+            return via
+        address = await self._prepared(host, via)
         if not isinstance(address, str):
             return address
         try:  # at the very last: others may have begun while this one waited
@@ -169,19 +157,15 @@ class Transfers:
         except OSError as short:
             return postponed(short)
         bytes_max = body_bytes_max or self.settings.body_bytes_max
-        incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-        received = await self._once(url, host, headers, address, incoming, may_ask, verify=True)
-        if incoming.had_news:  # nothing was asked yet, and that connection is gone now
-            incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-            received = await self._once(url, host, headers, address, incoming, may_ask, verify=True)
+        limits = (self.settings, bytes_max, self._folder, self._idle_connections)
+        asked = (url, host, headers, address, via, may_ask)
+        received = await self._once(incoming := incoming_type(*limits), *asked)
+        if incoming.had_news:  # nothing was asked yet, and that connection is gone now; to a proxy there may be more
+            received = await self._once(incoming := incoming_type(*limits), *asked, is_fresh=True)
         if incoming.distrusts and self.settings.tls == "record":
             # Nothing was asked yet: the certificate came first. Go on without the check, and say so.
-            incoming = incoming_type(self.settings, bytes_max, self._folder, self._idle_connections)
-            received = await self._once(
-                *(url, host, headers, address, incoming, may_ask),
-                verify=False,
-                tls_fault=received.detail or "not verified",
-            )
+            tls_fault = received.detail or "not verified"
+            received = await self._once(incoming := incoming_type(*limits), *asked, verify=False, tls_fault=tls_fault)
         if incoming.is_too_late:
             return Postponed(NOT_OURS_S, Reason.OWNERSHIP)
         if incoming.refused_address is not None:
@@ -190,11 +174,27 @@ class Transfers:
             self._multi.spare()
             self._idle_connections.forget(self.clock.now() - LOOKED_AFTER_S)
             return postponed(incoming.our_fault)
-        if not is_literal(host):
-            if received.reason in (Reason.CONNECT, Reason.TIMEOUT) and not incoming.requests:
+        through = await self._got_through(via, url, received, incoming) if via is not None else received
+        if address and not is_literal(host) and (via is None or via.is_told_addresses):
+            result = through.reason if isinstance(through, Received | Failed) else None
+            if result in (Reason.CONNECT, Reason.TIMEOUT) and not incoming.requests:
                 self._resolver.failed(host, address)
             else:
                 self._resolver.worked(host)
+        return through
+
+    async def _got_through(self, via: Proxy, url: Url, received: Received, incoming: Incoming) -> Received | NotAsked:
+        """What came of a request through a proxy; what became of it instead, where the proxy is to blame."""
+        trouble = incoming.trouble
+        if received.status:
+            is_open = url.startswith("http:") and not via.is_socks  # else the proxy cannot answer in its place
+            trouble = trouble_in(received.status, received.head) if is_open else None
+        elif trouble is None and received.reason in BROKEN_OFF and not await self.proxies.is_there(via):
+            trouble = (Kind.AWAY, "it broke off")
+        if trouble is not None:
+            return self.proxies.blame(via, url, trouble)
+        if received.status:
+            self.proxies.carried(via)
         return received
 
     def _check_memory(self, under_way: int) -> None:
@@ -217,18 +217,19 @@ class Transfers:
             return postponed(no_memory())
         return msgspec.structs.replace(received, body=body, truncated=received.truncated or truncated)
 
-    async def _prepared(self, host: str) -> str | NotAsked:
-        """The address to connect to, as soon as it may be asked."""
+    async def _prepared(self, host: str, via: Proxy | None) -> str | NotAsked:
+        """The address to connect to, as soon as it may be asked; empty: the proxy finds it."""
         if self._is_ending:
             raise NotRead
         task = asyncio.current_task()
         assert task is not None
         self._preparing.add(task)
         try:
-            address = await self._address(host)
+            address = await self._address(host, via)
             if isinstance(address, str) and self._pace is not None:
                 surplus_bytes, self._surplus_bytes = self._surplus_bytes, 0
-                pause = await self._pace(paced_as(address), surplus_bytes)
+                # Where nobody knows the address, all hosts of a site are taken for one.
+                pause = await self._pace(paced_as(address) if address else site_of(host), surplus_bytes)
                 if pause.wait_s > 0:
                     return Postponed(pause.wait_s, pause.reason)
                 self._surplus_bytes -= pause.charged_bytes
@@ -243,51 +244,62 @@ class Transfers:
             self._hurried.discard(task)
         return address
 
-    async def _address(self, host: str) -> str | NotAsked:
+    async def _address(self, host: str, via: Proxy | None) -> str | NotAsked:
         """The address to connect to: our resolver's, also for names, never libcurl's own."""
+        may_be_unknown = via is not None and not via.is_told_addresses
         if is_literal(host):
             if is_forbidden(host.strip("[]")) and not self._allow_private:
                 return Refused(Reason.PRIVATE_ADDRESS, host)
             return host
         try:
+            if via is not None and via.hides_names:
+                self._resolver.check(host)
+                return ""
             addresses = await self._resolver.resolve(host)
         except NameBlocked as blocked:
             return Refused(Reason.BLOCKED, str(blocked))
         except NameServersRest as rest:
-            return Postponed(rest.wait_s, Reason.DNS)
+            return "" if may_be_unknown else Postponed(rest.wait_s, Reason.DNS)
         except OSError as fault:
             if lacking(fault):
                 return postponed(fault)
-            return Failed(Reason.DNS, detail=str(fault), ended_at=self.clock.now())
+            return "" if may_be_unknown else Failed(Reason.DNS, detail=str(fault), ended_at=self.clock.now())
         allowed = [address for address in addresses if self._allow_private or not is_forbidden(address)]
         if allowed:
             return allowed[0]
         if addresses:
             return Refused(Reason.PRIVATE_ADDRESS, f"{host} is {addresses[0]}")
+        if may_be_unknown:
+            return ""
         return Failed(Reason.DNS, detail=f"{host} has no address", ended_at=self.clock.now())
 
     async def _once(
         self,
+        incoming: Incoming,
         url: Url,
         host: str,
         headers: Sequence[bytes],
         address: str,
-        incoming: Incoming,
+        via: Proxy | None,
         may_ask: Callable[[], bool] | None,
         *,
-        verify: bool,
+        verify: bool = True,
         tls_fault: str = "",
+        is_fresh: bool = False,
     ) -> Received:
         curl = self._idle.pop() if self._idle else self._handle()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.HTTPHEADER, list(headers))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
-        curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if address != host else [])
+        is_pinned = address != host and (via is None or via.is_told_addresses)
+        curl.setopt(pycurl.CONNECT_TO, [f"::{_bracketed(address)}:"] if is_pinned else [])
+        if via is not None or is_fresh:  # as few have it; taken back below
+            _go_through(curl, via.url if via else "", is_fresh=is_fresh)
         incoming.attach(
             curl,
             self._multi,
-            allow_private=self._allow_private,
+            allow_private=self._allow_private or via is not None,
             unheard_s=self._unheard_s,
             may_ask=may_ask or self._may_ask,
         )
@@ -302,9 +314,12 @@ class Transfers:
             else:
                 is_spent = False
                 if isinstance(fault, pycurl.error):
-                    short = fault_of(curl, fault, address, is_cut_by_us=incoming.is_cut_by_us)
+                    reached = address if via is None else via.host
+                    short = fault_of(curl, fault, reached, is_cut_by_us=incoming.is_cut_by_us)
                     incoming.our_fault = incoming.our_fault or short
-                    reason, detail = _meaning(fault, incoming)
+                    reason, detail = meaning(fault, incoming)
+                    if via is not None and not incoming.requests and not incoming.is_cut_by_us:
+                        incoming.is_in_trouble(trouble_of(curl, fault, via))
         except asyncio.CancelledError:
             incoming.spool.close()
             raise
@@ -315,15 +330,14 @@ class Transfers:
             incoming.hang_up(is_kept=is_http1 and reason is None and not incoming.truncated)
             if is_spent:
                 curl.close()
-        try:
-            body = incoming.spool.body()
-        except OSError as fault:
-            incoming.our_fault, body = fault, b""
-        except MemoryError:
-            incoming.our_fault, body = no_memory(), b""
+        body = incoming.body()
         status, ip, latency_s = 0, "", 0.0
         if not is_spent:
             status, ip = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
+            if via is not None:  # then that is the proxy's, and who is told names alone knows where they led
+                ip = address.strip("[]") if via.is_told_addresses or address == host else ""
+            if via is not None or is_fresh:
+                _go_through(curl, "", is_fresh=False)
             self._surplus_bytes += curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
             latency_s = curl.getinfo(pycurl.STARTTRANSFER_TIME) - curl.getinfo(pycurl.PRETRANSFER_TIME)
             self._idle.append(curl)
@@ -339,6 +353,7 @@ class Transfers:
             tls_fault=tls_fault,
             reason=reason,
             detail=detail,
+            proxy=via.shown if via else "",
         )
 
     def _handle(self) -> pycurl.Curl:
@@ -351,49 +366,28 @@ class Transfers:
         curl.setopt(pycurl.BUFFERSIZE, RECEIVED_AT_ONCE)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
         curl.setopt(pycurl.PROXY, "")  # not even one from the environment
+        curl.setopt(pycurl.NOPROXY, "")
+        curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP)
         curl.setopt(pycurl.PATH_AS_IS, 1)
         curl.setopt(pycurl.SOCKOPTFUNCTION, keep_to_ourselves)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)  # coding.py does it
-        curl.setopt(pycurl.CAINFO, settings.ca_file or certifi.where())  # libcurl brings none of its own
+        for trusted in (pycurl.CAINFO, pycurl.PROXY_CAINFO):
+            curl.setopt(trusted, settings.ca_file or certifi.where())  # libcurl brings none of its own
         return curl
+
+
+def _go_through(curl: pycurl.Curl, proxy: str, *, is_fresh: bool) -> None:
+    curl.setopt(pycurl.PROXY, proxy)
+    curl.setopt(pycurl.FRESH_CONNECT, int(is_fresh))
 
 
 def keep_to_ourselves(socket: int, _purpose: int) -> int:
     """pycurl's copy of a socket would be handed down to processes that we start, and stay open after we hung up."""
     os.set_inheritable(socket, False)
     return int(pycurl.SOCKOPT_OK)
-
-
-def _meaning(fault: pycurl.error, incoming: Incoming) -> tuple[Reason | None, str]:
-    code, message = (*fault.args, "")[:2]
-    if incoming.truncated:
-        return None, ""  # we hung up ourselves
-    if incoming.is_unasked:
-        return Reason.BROKEN_ANSWER, "status 101, which was not asked for"
-    if incoming.unwanted_type:
-        return Reason.MEDIA_TYPE, incoming.unwanted_type
-    if incoming.headers_are_too_large:
-        return Reason.TOO_LARGE, "headers"
-    if code == pycurl.E_ABORTED_BY_CALLBACK and incoming.requests > 1:
-        return Reason.STALE_CONNECTION, "the server closed the connection, or sent the request back unread"
-    incoming.distrusts = code == pycurl.E_PEER_FAILED_VERIFICATION
-    reason = FAULTS.get(code, Reason.BROKEN_ANSWER)
-    if reason is Reason.TIMEOUT and LOW_SPEED in message:
-        reason = Reason.TOO_SLOW
-    return reason, tls_words(message) if reason is Reason.TLS else message
-
-
-def tls_words(message: str) -> str:
-    """OpenSSL's message for a person: what it means, and its own words without numbers, to search for."""
-    said = message.removeprefix("SSL certificate OpenSSL verify result: ").rpartition("::")[2].removeprefix("SSL: ")
-    said = re.sub(r" \(\d+\)$", "", said)
-    for words, meaning in TLS_WORDS.items():
-        if words in said:
-            return f"{meaning} ({said})"
-    return said
 
 
 def _bracketed(ip: str) -> str:

@@ -147,6 +147,7 @@ def checked(exchange: Exchange, settings: FetchSettings, sent_at: float, now: fl
         and len(exchange.request) <= REQUEST_BYTES_MAX
         and len(exchange.ip) <= 45
         and len(exchange.tls_fault) <= 1000
+        and len(exchange.proxy) <= 300
         and exchange.truncated in ("", "length", "decoding")
         and 0 <= exchange.latency_s < math.inf
     ):

@@ -77,6 +77,7 @@ class Fetcher:
         joins: Sequence[str],
         access: Access,
         dns: DnsSettings,
+        proxy: tuple[str, ...],
         clock: Clock,
         say: Callable[[str], None],
         *,
@@ -88,6 +89,7 @@ class Fetcher:
         self._joins = joins
         self._access = access
         self._dns = dns
+        self._proxy = proxy
         self._clock = clock
         self._say = say
         self._at_once = at_once
@@ -169,7 +171,7 @@ class Fetcher:
     def _rules_of(self, told: Welcome) -> Rules:
         if self._rules is None:
             self._rules = Rules(
-                *(told, self._dns, self._clock),
+                *(told, self._dns, self._proxy, self._clock),
                 at_once=self._at_once,
                 processes=self._hello.processes,
                 allow_private=self._allow_private,

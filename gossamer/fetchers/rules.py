@@ -47,9 +47,18 @@ class Rules:
     """Of one crawl, as a worker has told them. Close it when done."""
 
     def __init__(
-        self, told: Welcome, dns: DnsSettings, clock: Clock, *, at_once: int, processes: bool, allow_private: bool
+        self,
+        told: Welcome,
+        dns: DnsSettings,
+        proxy: tuple[str, ...],
+        clock: Clock,
+        *,
+        at_once: int,
+        processes: bool,
+        allow_private: bool,
     ) -> None:
-        """`allow_private`: whether this machine's operator lets the crawl go to private addresses, where it wants."""
+        """`proxy`: of this machine; the crawl's own are where the crawl is. `allow_private`: whether this machine's
+        operator lets the crawl go to private addresses, where it wants."""
         self.told = told
         self._clock = clock
         schemes = told.fetch.schemes
@@ -59,7 +68,7 @@ class Rules:
         self.transfers = Transfers(
             self._dns,
             clock,
-            replace(told.fetch, in_flight_max=at_once),
+            replace(told.fetch, in_flight_max=at_once, proxy=proxy),
             allow_private=told.allow_private and allow_private,
             pace=self._pause,
         )

@@ -82,6 +82,7 @@ def now_facts(now: Now) -> Facts:
         "fetchers": [msgspec.to_builtins(fetcher) for fetcher in now.fetchers],
         "fetch_reports_ignored": dict(sorted(now.fetch_reports_ignored.items())),
         "fetch_jobs_lost": now.fetch_jobs_lost,
+        "proxies": [{"proxy": each.proxy, "trouble": each.trouble or None} for each in now.proxies],
     }
 
 
@@ -177,6 +178,9 @@ def now_text(now: Facts) -> list[str]:
         lines.append(f"  {sink['sink']:<12} {sink['records']:>12,}   records handed on{behind}")
         lines += [f"               {'waits':>12}   {sink['trouble']}"] if sink["trouble"] else []
     lines += fetchers_text(now["fetchers"])
+    for proxy in now["proxies"]:
+        lines.append(f"  proxy        {'waits' if proxy['trouble'] else 'in use':>12}   {proxy['proxy']}")
+        lines += [f"               {'':>12}   {proxy['trouble']}; no host is blamed"] if proxy["trouble"] else []
     return lines + [
         f"  worker {worker['number']:<5} {worker['state']:>12}   {worker['in_flight']:,} in flight,"
         f" {counted(len(worker['partitions']), 'partition')}, {size(worker['memory_bytes'])}"

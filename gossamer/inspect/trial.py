@@ -81,7 +81,11 @@ class Trial:
         tree = self._tree
         dns = Dns(self._clock, tree.dns)
         self._exit.push_async_callback(dns.close)
-        transfers = Transfers(dns, self._clock, tree.fetch, allow_private=tree.crawl.allow_private)
+        transfers = Transfers(
+            *(dns, self._clock, tree.fetch),
+            allow_private=tree.crawl.allow_private,
+            proxy_of=lambda host: self._policies.of_name(host).proxy,
+        )
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(tree.fetch.schemes, transfers, identity(tree.crawl))
         agent, crawl = tree.crawl.user_agent_token, tree.crawl
@@ -220,7 +224,8 @@ class Trial:
             "moved_to": result.target if isinstance(result, Moved) else None,
             "asked_at": moment(exchange.started_at) if exchange else None,
             "latency_s": round(exchange.latency_s, 3) if exchange else None,
-            "ip": exchange.ip if exchange else None,
+            "ip": (exchange.ip or None) if exchange else None,
+            "proxy": (exchange.proxy or None) if exchange else None,
             "tls_fault": (exchange.tls_fault or None) if exchange else None,
             "request": exchange.request.decode("latin-1") if exchange else None,
             "response": exchange.head.decode("latin-1") if exchange else None,

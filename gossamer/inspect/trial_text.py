@@ -49,7 +49,9 @@ def _step(step: Facts) -> Iterator[str]:
     if step["reason"]:
         yield f"failed: {EXPLAINED[Reason(step['reason'])]} [{step['reason']}]"
     if step["status"] is not None:
-        yield f"answered by {step['ip']} after {span(step['latency_s'])}, status {step['status']}"
+        who = f"by {step['ip']} " if step["ip"] else ""
+        through = f"through {step['proxy']} " if step["proxy"] else ""
+        yield f"answered {who}{through}after {span(step['latency_s'])}, status {step['status']}"
     if step["tls_fault"]:
         yield f"its certificate is not good: {step['tls_fault']}"
     if step["moved_to"]:

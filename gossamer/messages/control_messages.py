@@ -17,6 +17,7 @@ import msgspec
 
 from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.node_messages import ClusterNow
@@ -223,6 +224,7 @@ class Now(Message, frozen=True):
     fetchers: tuple[FetcherNow, ...] = ()
     fetch_reports_ignored: dict[str, int] = msgspec.field(default_factory=dict)  # by why
     fetch_jobs_lost: int = 0
+    proxies: tuple[ProxyNow, ...] = ()
 
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "none")

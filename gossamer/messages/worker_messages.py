@@ -13,6 +13,7 @@ import msgspec
 from gossamer.cluster import shared
 from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
@@ -167,6 +168,7 @@ class Report(Message, frozen=True):
     )  # of each partition, in a cluster: `Meta.instructed`
     fetchers: FetchersReport = FetchersReport()
     render: RenderCounts | None = None  # since it lives; None: it renders nothing
+    proxies: tuple[ProxyNow, ...] = ()
 
 
 class AddSeeds(Message, frozen=True):

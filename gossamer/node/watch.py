@@ -28,6 +28,7 @@ from gossamer.node.operating import ClusterClient
 from gossamer.node.report import Decisions, Ended, NodeReport
 from gossamer.rendered import RenderCounts
 from gossamer.settings import ClusterSettings
+from gossamer.supervisor.status import proxies_in
 from gossamer.worker.progress import added_up, slowest, total
 
 HOSTS_TOLD = 8  # that are slow or rest
@@ -192,6 +193,7 @@ def together(nows: Mapping[str, Now], cluster: ClusterNow, paused: str, ended: E
         resting=tuple(sorted((host for now in each for host in now.resting), key=lambda host: host.until)),
         wait=min(waits, key=lambda wait: wait.at) if len(waits) == len(each) else None,
         cluster=cluster,
+        proxies=proxies_in(now.proxies for now in each),
     )
 
 

@@ -98,14 +98,16 @@ class Log:
                 url = robots_url(result)
             case Refused(reason=reason, detail=detail):
                 event, fields = "refused", {"reason": reason, "detail": detail}
-            case Postponed(reason=reason, wait_s=wait_s):
+            case Postponed(reason=reason, wait_s=wait_s, detail=detail):
                 event, fields = "postponed", {"reason": reason, "wait_s": round(wait_s, 3)}
+                fields |= {"detail": detail} if detail else {}
             case Failed(reason=reason, detail=detail):
                 fields = {"reason": reason, "detail": detail}
         told: dict[str, Field] = {"url": url}
         if exchange is not None:
             took_ms = round(1000 * (exchange.ended_at - exchange.started_at), 1)
             told |= {"status": exchange.status, "ms": took_ms, "ip": exchange.ip}
+            told |= {"proxy": exchange.proxy} if exchange.proxy else {}
         self.write("debug", event, told | fields | {"attempt": outcome.lease.attempt})
 
 

@@ -39,6 +39,7 @@ from gossamer.settings.kinds import (
     Pattern,
     PostgresUrl,
     Product,
+    Proxy,
     Rate,
     RedisUrl,
     Region,
@@ -122,6 +123,9 @@ class FetchSettings(Struct, frozen=True, kw_only=True):
     )
     accept_language: Annotated[Header, about("the languages that are asked for")] = "en;q=0.9, *;q=0.5"
     credentials: Annotated[str, about("a TOML file of headers and logins by the beginning of URLs; empty: none")] = ""
+    proxy: Annotated[
+        tuple[Proxy, ...], about("proxies that requests go through; []: none, not even the environment's")
+    ] = ()
     identity_key: Annotated[str, about("a PEM file with the key that signs requests; empty: they are not signed")] = (
         ""
     )

@@ -144,6 +144,20 @@ Region = Annotated[
     str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,30}\Z|\A\Z", extra={"wanted": "small letters, digits and -"})
 ]
 
+# One with a password stands in the environment or in a file, as all secrets do.
+_PROXY = r"(https?|socks5h?)://[^\s,@/]+:\d{1,5}/?|environment|env:\w+|file:[^\s,]+"
+Proxy = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A({_PROXY})\Z",
+        extra={
+            "wanted": "http://host:port, https://, socks5:// or socks5h://; with a password env:NAME or file:PATH, "
+            "where all of it stands; or environment"
+        },
+    ),
+]
+PolicyProxy = Annotated[str, Meta(pattern=rf"\A({_PROXY}|direct)\Z", extra={"wanted": "the same, or direct"})]
+
 Rate = Annotated[float, Meta(ge=0.001, le=10**6)]
 ByteRate = Annotated[Bytes, Meta(ge=KIB, le=1024 * GIB)]
 Wait = Annotated[Seconds, Meta(ge=0, le=30 * DAY_S)]

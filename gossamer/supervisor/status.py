@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
+from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
@@ -135,6 +136,7 @@ class CrawlStatus:
             fetch_reports_ignored=dict(
                 sum((Counter(report.fetchers.ignored) for report in self._ever.values()), Counter())
             ),
+            proxies=proxies_in(report.proxies for report in reports),
             fetch_jobs_lost=sum(report.fetchers.lost for report in self._ever.values()),
         )
 
@@ -175,6 +177,15 @@ class CrawlStatus:
             statuses=[then + now for then, now in zip_longest(before.statuses, progress.status_classes, fillvalue=0)],
             fetch_s=[then + now for then, now in zip_longest(before.fetch_s, progress.fetch_s, fillvalue=0)],
         )
+
+
+def proxies_in(told: Iterable[Iterable[ProxyNow]]) -> tuple[ProxyNow, ...]:
+    """Each once. It has trouble where anybody has trouble with it."""
+    found: dict[str, ProxyNow] = {}
+    for each in chain(*told):
+        if each.proxy not in found or each.trouble:
+            found[each.proxy] = each
+    return tuple(found.values())
 
 
 def fetchers_in(reports: Iterable[Report]) -> list[FetcherNow]:

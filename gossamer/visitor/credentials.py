@@ -120,7 +120,7 @@ def _credential(file: str, prefix: str, table: object) -> Credential:
         raise ConfigError(f"{where}: {fault}") from None
     shown = [f"{name}: {value}" for name, value in _named(written).items() if not _SECRET.fullmatch(value)]
     hidden = [
-        f"{name}: {_secret(where, name, value)}"
+        f"{name}: {secret_in(where, name, value)}"
         for name, value in _named(written).items()
         if _SECRET.fullmatch(value)
     ]
@@ -130,10 +130,10 @@ def _credential(file: str, prefix: str, table: object) -> Credential:
         if name.lower() in SECRET_NAMES and not _SECRET.fullmatch(written.headers[name]):
             raise ConfigError(f"{where}: {name} is a secret: {_WANTED}")
     if written.basic:
-        user_and_password = _secret(where, "basic", written.basic)
+        user_and_password = secret_in(where, "basic", written.basic)
         hidden.append(f"Authorization: Basic {b64encode(user_and_password.encode()).decode()}")
     if written.bearer:
-        hidden.append(f"Authorization: Bearer {_secret(where, 'bearer', written.bearer)}")
+        hidden.append(f"Authorization: Bearer {secret_in(where, 'bearer', written.bearer)}")
     extra = ExtraHeaders(*(tuple(line.encode("latin-1", "replace") for line in lines) for lines in (shown, hidden)))
     return Credential(url, extra, _login(where, url, written.login))
 
@@ -150,7 +150,7 @@ def _login(where: str, prefix: Url, login: FormLogin | None) -> FormLogin | None
     if url is None or clock_name(host_of(url)) != clock_name(host_of(prefix)):
         raise ConfigError(f"{where}: login.url has to be on the same host")
     fields = {
-        name: _secret(where, name, value) if _SECRET.fullmatch(value) else value
+        name: secret_in(where, name, value) if _SECRET.fullmatch(value) else value
         for name, value in login.fields.items()
     }
     return FormLogin(url, fields, login.success)
@@ -159,7 +159,7 @@ def _login(where: str, prefix: Url, login: FormLogin | None) -> FormLogin | None
 _WANTED = "wanted env:NAME or file:PATH, where it stands in the environment or in a file of its own"
 
 
-def _secret(where: str, name: str, text: str) -> str:
+def secret_in(where: str, name: str, text: str) -> str:
     found = _SECRET.fullmatch(text)
     if found is None:
         raise ConfigError(f"{where}: {name}: {_WANTED}")

@@ -22,10 +22,8 @@ from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import Pause, Resolver, SchemeFetcher, SharedState
 from gossamer.messages.control_messages import FetchReport
 from gossamer.messages.worker_messages import FetchersReport
-from gossamer.records import Host
 from gossamer.settings import Tree
 from gossamer.text import COMMAND
-from gossamer.url.site import site_of
 from gossamer.worker.identity import identity
 from gossamer.worker.partition import Partition
 
@@ -113,8 +111,7 @@ class FetchersSide:
 
     def _wanted(self, host: str) -> str | None:
         """The region that an operator wants for a host."""
-        policies = self._policies()
-        return policies.of(Host(host, site_of(host))).region if policies else None
+        return self._policies().of_name(host).region
 
     def _epoch_of(self, host: str) -> int:
         partition = self._partitions.get(partition_of(f"http://{host}/", self._config.crawl.partitions))

@@ -1,12 +1,13 @@
-"""What goes with a worker's requests beside what all have: cookies, credentials and signatures.
+"""What a worker's requests go through, and what goes with them: cookies, credentials and signatures.
 
-The cookies of a site are in the store of its partition, as its other state is. Credentials are read by each worker,
-and kept in its memory alone.
+The cookies of a site are in the store of its partition, as its other state is. Credentials and the passwords of
+proxies are read by each worker, and kept in its memory alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from gossamer.clock import Clock
 from gossamer.cluster.partitions import partition_of
@@ -14,6 +15,8 @@ from gossamer.fetch.cookie_jars import CookieJars
 from gossamer.fetch.http import Http
 from gossamer.fetch.sessions import Sessions
 from gossamer.fetch.transfer import Transfers
+from gossamer.frontier.rules.policy import Policies
+from gossamer.interfaces import Resolver, SharedState
 from gossamer.records import Url
 from gossamer.settings import Tree
 from gossamer.visitor import credentials
@@ -21,6 +24,31 @@ from gossamer.visitor.cookies import Jar, jar_name
 from gossamer.visitor.identity import load as load_identity
 from gossamer.worker.identity import identity
 from gossamer.worker.partition import Partition
+
+
+def open_transfers(
+    config: Tree,
+    clock: Clock,
+    folder: Path,
+    resolver: Resolver,
+    shared: SharedState,
+    policies: Callable[[], Policies],
+    may_ask: Callable[[], bool],
+    complain: Callable[[str], None],
+) -> Transfers:
+    """`policies`: as they are now."""
+    return Transfers(
+        resolver,
+        clock,
+        config.fetch,
+        allow_private=config.crawl.allow_private,
+        folder=folder,
+        pace=shared.pace,
+        may_ask=may_ask,
+        unheard_s=config.cluster.margin_s,
+        proxy_of=lambda host: policies().of_name(host).proxy,
+        say=complain,
+    )
 
 
 def own_requests(

@@ -12,13 +12,13 @@ from gossamer.fetch.sessions import Sessions
 from gossamer.fetch.subrequests import Subrequests
 from gossamer.frontier.rules.policy import Policies
 from gossamer.interfaces import BookingOf, SchemeFetcher
-from gossamer.records import Host, RobotsCopy, Url
+from gossamer.records import RobotsCopy, Url
 from gossamer.render.browser import INSTALL, find_browser
 from gossamer.render.renderer import Renderer
 from gossamer.rendered import When
 from gossamer.runtime.temporary import temporary_folder
 from gossamer.settings import Tree
-from gossamer.url.site import host_of, site_of
+from gossamer.url.site import host_of
 from gossamer.worker.identity import identity
 
 
@@ -37,11 +37,7 @@ def open_renderer(
     settings = config.render
 
     def when(url: Url) -> When:
-        current = policies()
-        if not current:
-            return settings.when
-        host = host_of(url)
-        return current.of(Host(host, site_of(host))).render or settings.when
+        return policies().of_name(host_of(url)).render or settings.when
 
     program = find_browser(settings.browser)
     if program is None:

@@ -33,7 +33,6 @@ from gossamer.fetch.dns import Dns
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.fetch.protocols import protocols
 from gossamer.fetch.robots import RobotsCache
-from gossamer.fetch.transfer import Transfers
 from gossamer.folder import CrawlFolder, FolderError
 from gossamer.frontier.disk.faults import StoreDamaged, StoreInUse
 from gossamer.frontier.disk.tables import Totals
@@ -55,7 +54,7 @@ from gossamer.url.link_filter import link_filter_of
 from gossamer.worker.fetchers_side import FetchersSide
 from gossamer.worker.identity import about, identity
 from gossamer.worker.instructions import Wanted, carry_out
-from gossamer.worker.own_requests import own_requests
+from gossamer.worker.own_requests import open_transfers, own_requests
 from gossamer.worker.owned import Owned
 from gossamer.worker.partition import Elsewhere, Partition, Surroundings
 from gossamer.worker.progress import Recent, memory_bytes
@@ -151,16 +150,8 @@ class Worker:
         )
         self._dns = dns = Dns(clock, config.dns)
         self._exit.push_async_callback(dns.close)
-        self._transfers = transfers = Transfers(
-            dns,
-            clock,
-            config.fetch,
-            allow_private=config.crawl.allow_private,
-            folder=self.folder.archive,
-            pace=self.shared.pace,
-            may_ask=self._owned,
-            unheard_s=config.cluster.margin_s,
-        )
+        by = (self.shared, lambda: self._policies, self._owned, self.complain)
+        self._transfers = transfers = open_transfers(config, clock, self.folder.archive, dns, *by)
         self._exit.push_async_callback(transfers.close)
         scheme_fetchers = protocols(config.fetch.schemes, transfers, identity(config.crawl))
         questions.scheme_fetchers = scheme_fetchers
@@ -416,6 +407,7 @@ class Worker:
             instructed={number: each.frontier.instructed for number, each in self.partitions.items()},
             fetchers=self._fetchers.report() if self._fetchers else worker_messages.FetchersReport(),
             render=self._renderer.counts if self._renderer else None,
+            proxies=self._transfers.proxies.report(),
         )
         return self._side.told(report) if self._side is not None else report
 

@@ -261,6 +261,7 @@ def test_a_policy_is_in_force_at_once_and_replaced_as_a_whole(api: Api, stage: S
         "trusted": False,
         "region": None,
         "render": None,
+        "proxy": None,
     }
     until(lambda: stage.asked("127.1.0.3") > paused)
 

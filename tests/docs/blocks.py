@@ -25,7 +25,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.m
 FENCED = re.compile(r"^(?:<!-- test: ([^\n]*) -->\n)?```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 STAYS = re.compile(r'stays until "(.+)"')
 NOT_RUN = "not run, "
-PORTS = ("8099", "8080", "7071")  # of the synthetic web, the dashboard and a frontier: taken on many machines
+PORTS = ("8099", "8080", "7071", "3128", "1080")  # web, dashboard, frontier, proxies: taken on many machines
 
 
 class Block(NamedTuple):

@@ -11,17 +11,21 @@ from pathlib import Path
 import pytest
 
 from gossamer import cli
+from tests import debian
 from tests.docs.blocks import NOT_RUN, PAGES, ROOT, STAYS, Block, blocks_of, commands_of, path_with, run, script_of
 
 # So that nobody waits a second for each page; all else is as a reader has it.
 QUICK = {"GOSSAMER_POLITENESS_DELAY_S": "0.05", "GOSSAMER_POLITENESS_IP_REQUESTS_PER_S": "1000"}
 SHELL = [page for page in PAGES if page.name != "README.md" and any(block.is_run for block in blocks_of(page))]
 APART = {"takes minutes", "needs the servers of a cluster"}  # of pages that have nothing else
+PROGRAMS = {"proxies": (("tinyproxy", "tinyproxy-bin"), ("microsocks", "microsocks"))}  # of pages that need some
 LEFT_OUT = [block for page in PAGES for block in blocks_of(page) if block.mark.startswith(NOT_RUN)]
 
 
 @pytest.mark.parametrize("page", SHELL, ids=lambda page: page.stem)
 def test_every_command_of_a_page_runs(page: Path, crawl: Path, folder: Path) -> None:
+    for name, package in PROGRAMS.get(page.stem, ()):
+        debian.program(name, package)
     shutil.copytree(crawl, folder / "D")
     blocks = [block for block in blocks_of(page) if block.is_run]
     said = run(script_of(blocks), folder, PATH=path_with(folder / "bin"), **QUICK)

@@ -170,6 +170,23 @@ function showMachine(status) {
     },
   );
   showFetchers(status.fetchers);
+  showProxies(status.proxies);
+}
+
+function showProxies(proxies) {
+  find("#h-proxies").hidden = proxies.length === 0;
+  match(
+    find("#proxies"),
+    proxies,
+    ({ proxy }) => proxy,
+    () => make("li", {}, make("span.worker-name"), make("span.worker-state"), make("span.quiet")),
+    (item, { proxy, trouble }) => {
+      const [name, state, note] = item.children;
+      say(name, proxy);
+      say(state, trouble ? "waits" : "in use");
+      say(note, trouble || "");
+    },
+  );
 }
 
 const fetcherState = (fetcher) => (fetcher.is_leaving ? "leaving" : fetcher.silent_s >= 3 ? "silent" : "fetching");

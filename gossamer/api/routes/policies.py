@@ -17,11 +17,13 @@ import msgspec
 from gossamer.api import shapes
 from gossamer.api.context import Context
 from gossamer.api.names import must_be_host, priority_of
+from gossamer.api.route import NoAnswer
 from gossamer.frontier.rules import policy as own
 from gossamer.frontier.rules.policy import NONE, Policies
 from gossamer.maintenance import operator_changes
 from gossamer.records import Host
 from gossamer.url.site import site_of
+from gossamer.visitor.proxies import DIRECT
 
 RATE_MIN, RATE_MAX = 1e-5, 1e4  # requests a second; as in shapes.Policy
 
@@ -49,6 +51,7 @@ async def put_host_policy(context: Context, host: str, body: shapes.Policy) -> s
 
 async def put(context: Context, name: str, body: shapes.Policy, *, is_site: bool) -> shapes.DomainPolicy:
     context.must_be_whole()
+    await must_be_known(context, name, body.proxy, is_site=is_site)
     wanted = msgspec.structs.asdict(body)
     wanted["delay_s"] = None  # the rate says it
     wanted["priority"] = priority_of(body.priority)
@@ -59,6 +62,14 @@ async def put(context: Context, name: str, body: shapes.Policy, *, is_site: bool
         await context.crawl.policies_changed()
     context.forget("hosts", "domains")
     return policy_of(await context.views.in_thread(context.folder.policies), name, is_site=is_site)
+
+
+async def must_be_known(context: Context, name: str, proxy: str | None, *, is_site: bool) -> None:
+    """Who operates a crawl from afar cannot make it connect to anybody, or look for files; `gossamer policy` can."""
+    policies = await context.views.in_thread(context.folder.policies)
+    before = (policies.sites if is_site else policies.hosts).get(name, NONE).proxy
+    if proxy not in (None, DIRECT, before, *context.tree.fetch.proxy):
+        raise NoAnswer(400, "bad_request", "wanted direct, or one of fetch.proxy", entry="proxy")
 
 
 async def get_limits(context: Context) -> shapes.Limits:
@@ -98,6 +109,7 @@ def policy_shape(policy: own.Policy) -> shapes.Policy:
         trusted=policy.trusted,
         region=policy.region,
         render=policy.render,
+        proxy=policy.proxy,
     )
 
 

@@ -111,6 +111,7 @@ def status_of(
         fetchers=[fetcher_shape(fetcher) for fetcher in now.fetchers] if now else [],
         fetch_reports_ignored=now.fetch_reports_ignored if now else {},
         fetch_jobs_lost=now.fetch_jobs_lost if now else 0,
+        proxies=[shapes.OutgoingProxy(each.proxy, each.trouble or None) for each in now.proxies] if now else [],
         recrawl=shapes.Recrawl(**recrawl_facts(now.recrawl_plan if now else context.folder.recrawl_plan(), totals)),
     )
 

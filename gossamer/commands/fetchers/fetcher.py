@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         text_in(flag, file)
     say(f"fetcher {name}")
     at_once, allow_private = arguments.at_once, arguments.allow_private
-    rest = (hello, arguments.join, access, tree.dns, RealClock(), say)
+    rest = (hello, arguments.join, access, tree.dns, tree.fetch.proxy, RealClock(), say)
     in_loop(Fetcher(*rest, at_once=at_once, allow_private=allow_private).run())
     return 0
 

@@ -14,7 +14,8 @@ from msgspec import Meta
 from gossamer.records import Host
 from gossamer.rendered import When
 from gossamer.settings import PolitenessSettings
-from gossamer.settings.kinds import Region
+from gossamer.settings.kinds import PolicyProxy, Region
+from gossamer.url.site import site_of
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -31,6 +32,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     crawl_rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second; of a site all its hosts together
     region: Region | None = None  # whose fetchers ask; empty: any
     render: When | None = None  # instead of render.when
+    proxy: PolicyProxy | None = None  # instead of fetch.proxy; direct: none
 
     @property
     def least_delay_s(self) -> float | None:
@@ -78,7 +80,11 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             crawl_rate=own.crawl_rate if own.crawl_rate is not None else sites.crawl_rate,
             region=own.region if own.region is not None else sites.region,
             render=own.render if own.render is not None else sites.render,
+            proxy=own.proxy if own.proxy is not None else sites.proxy,
         )
+
+    def of_name(self, host: str) -> Policy:
+        return self.of(Host(host, site_of(host))) if self else NONE
 
     def site_rate(self, site: str) -> float | None:
         return self.sites.get(site, NONE).crawl_rate

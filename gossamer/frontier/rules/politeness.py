@@ -22,7 +22,7 @@ STRAINED = frozenset({Reason.OVERLOADED, Reason.TIMEOUT, Reason.TOO_SLOW, Reason
 PERHAPS_ASKED = frozenset(
     {
         *(Reason.NO_ROOM, Reason.NO_RESOURCES, Reason.ROBOTS_UNREACHABLE),
-        *(Reason.FETCHER_LOST, Reason.COOKIE, Reason.LOGIN),
+        *(Reason.FETCHER_LOST, Reason.COOKIE, Reason.LOGIN, Reason.PROXY),
     }
 )
 
