@@ -96,9 +96,9 @@ def test_what_a_run_used_is_known_also_when_it_had_to_be_killed(work: Path, monk
         f"import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
         f"subprocess.run([sys.executable, '-c', {busy!r}])"
     )
-    used = running.run(python(code), work, 1.0)
+    used = running.run(python(code), work, 4.0)
     assert used.was_stopped and used.code == -9
-    assert used.cpu_s > 0.2
+    assert used.cpu_s > 0.2  # a twentieth of a processor: those who start it have a fifth of that
 
 
 def test_a_port_that_is_taken_is_told_instead_of_measuring_another_server(tmp_path: Path) -> None:
