@@ -251,7 +251,7 @@ async def test_each_host_keeps_to_one_of_several_and_goes_to_another_when_it_is_
             await until(lambda: len({(e.host, e.client) for e in web.log.entries}) >= HOSTS, timeout_s=120)
             before = len(web.log.entries)
             kept = {(entry.host, entry.client) for entry in web.log.entries}
-            assert len(kept) == HOSTS and clients(web) == set(by_address)
+            assert len(kept) == HOSTS and clients(web) <= set(by_address)
             gone = by_address[next(client for _, client in sorted(kept))]
             gone.kill()
             _, err = await process.communicate()
