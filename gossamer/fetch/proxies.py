@@ -20,7 +20,6 @@ from contextlib import suppress
 from enum import Enum
 from hashlib import blake2b
 
-import msgspec
 import pycurl
 
 from gossamer.clock import Clock
@@ -29,7 +28,7 @@ from gossamer.headers import header_in
 from gossamer.records import Failed, Postponed, Reason, Refused, Url
 from gossamer.url.site import host_of
 from gossamer.visitor import proxies
-from gossamer.visitor.proxies import EnvironmentProxies, Proxy
+from gossamer.visitor.proxies import EnvironmentProxies, Proxy, ProxyNow
 
 AWAY_S, AWAY_S_MAX = 5.0, 30.0
 PROBE_S = 15.0  # until another one tries, where nothing was heard of the first
@@ -55,13 +54,6 @@ class Kind(Enum):
 
 
 Trouble = tuple[Kind, str]
-
-
-class ProxyNow(msgspec.Struct, frozen=True, array_like=True):
-    """A proxy as people are told of it."""
-
-    proxy: str  # without its password
-    trouble: str = ""  # why nothing goes through it; empty: it does
 
 
 class State:

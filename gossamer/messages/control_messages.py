@@ -17,13 +17,13 @@ import msgspec
 
 from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
-from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages.node_messages import ClusterNow
 from gossamer.records import Place, Reason, Seed, Url
 from gossamer.rendered import RenderCounts
 from gossamer.schedule.recrawl_plan import RecrawlPlan
+from gossamer.visitor.proxies import ProxyNow
 
 # ---- asked ---------------------------------------------------------------------------------------------------
 

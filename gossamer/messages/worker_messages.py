@@ -13,7 +13,6 @@ import msgspec
 from gossamer.cluster import shared
 from gossamer.cluster.wire import Message
 from gossamer.fetch.dns import DnsCounts
-from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.frontier.disk.tables import Totals
 from gossamer.messages import control_messages
@@ -32,6 +31,7 @@ from gossamer.records import Reason, Seed
 from gossamer.rendered import RenderCounts
 from gossamer.schedule.recrawl_plan import PartitionStatistics, RecrawlPlan
 from gossamer.settings import Tree
+from gossamer.visitor.proxies import ProxyNow
 
 
 class Hello(Message, frozen=True):

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from gossamer.clock import Clock
 from gossamer.fetch.dns import DnsCounts
-from gossamer.fetch.proxies import ProxyNow
 from gossamer.fetch.robots import RobotsCounts
 from gossamer.folder import CrawlFolder
 from gossamer.frontier.disk.tables import Totals
@@ -27,6 +26,7 @@ from gossamer.supervisor import history
 from gossamer.supervisor.history import History
 from gossamer.supervisor.pool_member import Member
 from gossamer.supervisor.worker_pool import WorkerPool
+from gossamer.visitor.proxies import ProxyNow
 from gossamer.worker.progress import Progress, added_up, memory_bytes, slowest, total, troubles
 
 

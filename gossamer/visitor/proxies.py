@@ -31,6 +31,13 @@ _WRITTEN = re.compile(
 _PORTS = {"http": 80, "https": 443}
 
 
+class ProxyNow(Struct, frozen=True, array_like=True):
+    """A proxy as people are told of it."""
+
+    proxy: str  # without its password
+    trouble: str = ""  # why nothing goes through it; empty: it does
+
+
 class Proxy(Struct, frozen=True):
     """One proxy. `url` is for libcurl alone, because it has the password; `shown` is for everybody else."""
 

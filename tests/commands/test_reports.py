@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ async def test_what_is_new_changed_and_gone_since_a_moment(folder: Path) -> None
             crawl.send_signal(signal.SIGINT)
             await crawl.communicate()
 
-    since = ["--since", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))]
+    since = ["--since", datetime.fromtimestamp(moment, UTC).isoformat()]
     found = (await gossamer("changes", folder / "crawl", *since, "--json")).lines()
     assert {row["url"]: row["change"] for row in found} == {
         url("/changed"): "changed",

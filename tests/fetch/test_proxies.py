@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from gossamer.clock import VirtualClock
-from gossamer.fetch.proxies import AWAY_S, AWAY_S_MAX, CARRIED_S, DENIED_S, Kind, Proxies, ProxyNow, trouble_in
+from gossamer.fetch.proxies import AWAY_S, AWAY_S_MAX, CARRIED_S, DENIED_S, Kind, Proxies, trouble_in
 from gossamer.records import Failed, Postponed, Reason, Refused
-from gossamer.visitor.proxies import Proxy
+from gossamer.visitor.proxies import Proxy, ProxyNow
 
 ONE, TWO = "http://one.test:1", "socks5://two.test:2"
 AWAY, UNREACHED, DENIED = (Kind.AWAY, "no connection"), (Kind.UNREACHED, "502"), (Kind.DENIED, "403")

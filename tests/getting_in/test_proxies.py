@@ -248,13 +248,18 @@ async def test_each_host_keeps_to_one_of_several_and_goes_to_another_when_it_is_
         with running(*proxies):
             both = ",".join(proxy.url() for proxy in proxies)
             process = await start("crawl", web.url(0), "--dir", folder, *through(both, politeness__delay_s=0.3))
-            await until(lambda: len({(e.host, e.client) for e in web.log.entries}) >= HOSTS, timeout_s=120)
-            before = len(web.log.entries)
-            kept = {(entry.host, entry.client) for entry in web.log.entries}
-            assert len(kept) == HOSTS and clients(web) <= set(by_address)
-            gone = by_address[next(client for _, client in sorted(kept))]
-            gone.kill()
-            _, err = await process.communicate()
+            try:
+                await until(lambda: len({(e.host, e.client) for e in web.log.entries}) >= HOSTS, timeout_s=120)
+                before = len(web.log.entries)
+                kept = {(entry.host, entry.client) for entry in web.log.entries}
+                assert len(kept) == HOSTS and clients(web) <= set(by_address)
+                gone = by_address[next(client for _, client in sorted(kept))]
+                gone.kill()
+                _, err = await process.communicate()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.communicate()
             after = web.log.entries[before:]
     assert process.returncode == 0, err.decode()
     [other] = set(by_address) - {gone.address}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -36,15 +38,24 @@ async def test_a_key_that_may_look_cannot_take_or_change(tmp_path: Path) -> None
         assert (await stats(asked, metadata=keys["read"])).size == 0
         item = discovered("http://a.test/")
         for call in (
-            frontier.call.PutURLs(iter([item]), metadata=keys["read"]),
-            frontier.call.GetURLs(messages.GetParams(), metadata=keys["read"]),
+            lambda: frontier.call.PutURLs(iter([item]), metadata=keys["read"]),
+            lambda: frontier.call.GetURLs(messages.GetParams(), metadata=keys["read"]),
         ):
-            with pytest.raises(grpc.aio.AioRpcError) as fault:
-                [_ async for _ in call]
-            assert fault.value.code() == grpc.StatusCode.PERMISSION_DENIED
+            assert await refusal(call) == grpc.StatusCode.PERMISSION_DENIED
         acks = [ack.status async for ack in frontier.call.PutURLs(iter([item]), metadata=keys["control"])]
         assert acks == [OK]
         assert (await stats(asked, metadata=keys["control"])).size == 1
+
+
+async def refusal(call: Callable[[], Any]) -> grpc.StatusCode:
+    """Of a call that is refused. Who is still writing then may hear of that first ("Internal error from Core")."""
+    for _ in range(20):
+        with pytest.raises(grpc.aio.AioRpcError) as fault:
+            [_ async for _ in call()]
+        code = fault.value.code()
+        if code != grpc.StatusCode.INTERNAL:
+            break
+    return code
 
 
 async def test_elsewhere_than_on_loopback_it_wants_a_key_first(tmp_path: Path) -> None:
