@@ -81,11 +81,16 @@ class Crawling:
                 pass
 
     async def until_joined(self, *names: str) -> None:
-        async with asyncio.timeout(90):
-            while True:
-                now = (await self.status())["now"]
-                if now and {each["name"] for each in now["fetchers"]} >= set(names):
-                    return
+        now = None
+        try:
+            async with asyncio.timeout(90):
+                while True:
+                    now = (await self.status())["now"]
+                    if now and {each["name"] for each in now["fetchers"]} >= set(names):
+                        return
+        except TimeoutError:
+            said = "\n".join(self.said(name) for name in ("crawl", *names))
+            raise AssertionError(f"they have not joined: {now and now['fetchers']}\n{said}") from None
 
     async def close(self) -> None:
         for process in (self.crawl, *self.fetchers.values()):
