@@ -32,17 +32,10 @@ class StoredPages:
 
     def __init__(self, tree: Tree, *, as_markdown: bool = False) -> None:
         """`as_markdown`: their main text is."""
-        from gossamer.process.processor import Processor  # noqa: PLC0415 - 240 ms that most exports need not
+        from gossamer.process.processor import processor_of  # noqa: PLC0415 - 240 ms that most exports need not
 
         self._loop = asyncio.new_event_loop()
-        self._processor = Processor(
-            tree.crawl.user_agent_token,
-            tree.process,
-            schemes=tree.fetch.schemes,
-            parameters_dropped=tree.crawl.parameters_dropped,
-            parameters_kept=tree.crawl.parameters_kept,
-            as_markdown=as_markdown,
-        )
+        self._processor = processor_of(tree, as_markdown=as_markdown)
 
     def page(self, visit: Visit) -> Page | None:
         """None where the archive has no content of this visit: it is that of `same_as`."""

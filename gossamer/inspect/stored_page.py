@@ -19,7 +19,7 @@ from gossamer.archive.segments import files, name_in
 from gossamer.archive.visits import Visit, span_of
 from gossamer.folder import FolderError
 from gossamer.inspect.view import CrawlView
-from gossamer.process.processor import Processor
+from gossamer.process.processor import processor_of
 from gossamer.records import Exchange, Fetched, Page, Place, Url
 from gossamer.text import COMMAND, EXPLAINED, counted, moment, size
 
@@ -89,14 +89,7 @@ class StoredPage:
         tree = self._view.configuration.tree
         head, body = content.content
         exchange = Exchange(b"", head, content.status or 200, content.ip, content.at, content.at, 0.0)
-        processor = Processor(
-            tree.crawl.user_agent_token,
-            tree.process,
-            schemes=tree.fetch.schemes,
-            parameters_dropped=tree.crawl.parameters_dropped,
-            parameters_kept=tree.crawl.parameters_kept,
-            as_markdown=as_markdown,
-        )
+        processor = processor_of(tree, as_markdown=as_markdown)
         try:
             return (await processor.process(self.url, Fetched(exchange, body))).plain()
         finally:

@@ -32,7 +32,7 @@ from gossamer.inspect.view import CrawlView
 from gossamer.interfaces import NoBooking
 from gossamer.process.fingerprints import duplicates, near
 from gossamer.process.fingerprints.duplicates import Duplicates
-from gossamer.process.processor import Processor
+from gossamer.process.processor import processor_of
 from gossamer.records import (
     Answer,
     Claim,
@@ -97,13 +97,7 @@ class Trial:
         self._fetcher = Fetcher(
             scheme_fetchers, *asked, crawl.media_types, tree.frontier.rests_s, cookies=jars, sessions=sessions
         )
-        self._processor = Processor(
-            agent,
-            tree.process,
-            schemes=tree.fetch.schemes,
-            parameters_dropped=crawl.parameters_dropped,
-            parameters_kept=crawl.parameters_kept,
-        )
+        self._processor = processor_of(tree)
         self._exit.push_async_callback(self._processor.close)
         return self
 

@@ -144,6 +144,19 @@ class Processor:
         return reader.is_risky or len(body) > self._aside_bytes * reader.swiftness or body[:2] == GZIP
 
 
+def processor_of(tree: Tree, *, as_markdown: bool = False, may_die: bool = False) -> Processor:
+    """That reads as the crawl with these settings does."""
+    return Processor(
+        tree.crawl.user_agent_token,
+        tree.process,
+        schemes=tree.fetch.schemes,
+        parameters_dropped=tree.crawl.parameters_dropped,
+        parameters_kept=tree.crawl.parameters_kept,
+        as_markdown=as_markdown,
+        may_die=may_die,
+    )
+
+
 def _with_headers(page: Page, fetched: Fetched, agent: str) -> Page:
     if (said := fetched.exchange.header("Refresh")) and (found := html.refresh(said)) and found[1]:
         page = replace(page.plain(), links=[*page.links, *html.refresh_link(found[1], page.url)])

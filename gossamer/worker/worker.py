@@ -41,7 +41,7 @@ from gossamer.interfaces import JournalLost, LaterOwner, LinkLog, LinksLost, Sha
 from gossamer.loop import GATHER_S, Crawl, OnFinished
 from gossamer.messages import worker_messages
 from gossamer.messages.control_messages import FetchReport, ReleaseUrl, ReportTaken
-from gossamer.process.processor import Processor
+from gossamer.process.processor import processor_of
 from gossamer.records import Link, Outcome, RobotsCopy, Seed
 from gossamer.runtime.kill_point import KillPoint
 from gossamer.runtime.log import Log
@@ -162,14 +162,7 @@ class Worker:
         own = own_requests(config, clock, self.partitions, transfers)
         fetcher = here = Fetcher(scheme_fetchers, rules, *asked, *limits, *own)
         processor: interfaces.Processor
-        processor = reader = Processor(
-            agent,
-            config.process,
-            schemes=config.fetch.schemes,
-            parameters_dropped=config.crawl.parameters_dropped,
-            parameters_kept=config.crawl.parameters_kept,
-            may_die=self._sockets is not None,
-        )
+        processor = reader = processor_of(config, may_die=self._sockets is not None)
         self._exit.push_async_callback(reader.close)
         with_us = (self._robots_known, self.bookings.of, own, clock, lambda: self._policies, self.complain)
         self._renderer = open_renderer(config, scheme_fetchers, *with_us, self._exit)
